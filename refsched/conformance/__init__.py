@@ -1,0 +1,1 @@
+"""Conformance: what an engine decided, held against the rules."""

@@ -1,0 +1,77 @@
+"""Records: what a client saw of one request. The meter reads nothing else.
+
+Deliveries that come from a simulation are not stored one by one: a request that emits in every iteration of a
+range points into the shared list of iteration ends. Iterating a record's deliveries gives the same either way.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from refsched.units import Ticks, Tokens
+
+
+class Outcome(Enum):
+    """Say how a request ended, as the client knows it."""
+
+    COMPLETED = "completed"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    REJECTED = "rejected"
+    UNFINISHED = "unfinished"
+
+
+class Delivery(NamedTuple):
+    """Give the time at which something was received, the tokens in it (None: unknown), and its kind."""
+
+    at: Ticks
+    tokens: Tokens | None = 1
+    kind: str = "content"  # content | reasoning | empty | usage | end
+
+
+class Deliveries(Protocol):
+    """Be iterated in order of time; a tuple of Delivery will do."""
+
+    def __iter__(self) -> Iterator[Delivery]: ...
+    def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class IterationRanges:
+    """Deliver one token at the end of every iteration in each half-open range of iteration numbers."""
+
+    ends: Sequence[Ticks]  # end of iteration 0, 1, …; shared by all records of a run
+    ranges: tuple[tuple[int, int], ...]
+
+    def __iter__(self) -> Iterator[Delivery]:
+        return (Delivery(self.ends[i]) for first, stop in self.ranges for i in range(first, stop))
+
+    def __len__(self) -> int:
+        return sum(stop - first for first, stop in self.ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Give the server's own clock for a request, where it is known [A7]."""
+
+    queued: Ticks | None = None
+    scheduled: Ticks | None = None
+    first_token: Ticks | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Hold what a client saw of one request; a time that is not known is None and stays undefined."""
+
+    id: str
+    prompt_tokens: Tokens | None
+    outcome: Outcome
+    planned: Ticks | None = None
+    sent: Ticks | None = None
+    deliveries: Deliveries = ()
+    ended: Ticks | None = None
+    group: str = ""
+    server: Server = Server()
+    reason: str | None = None  # why it was rejected or could not finish

@@ -1,0 +1,57 @@
+"""Document A's rule, to the letter: decode first, then prefill with what is left; nobody is ever preempted.
+
+Source: document A, section 05 [A14, decisions 1, 2, 6]. A request that gets nothing is skipped, so a run can get
+stuck with its KV pool full of requests that wait for one another; that is part of the rule and is kept.
+
+`running` is document A's list of active requests, in the order in which their prefills completed; a request whose
+prompt is partly computed stays in `waiting`, where it keeps its KV and its place among the sequences.
+"""
+
+from refsched.model import Plan
+from refsched.scheduling.queues import Draft, Live, Queues
+
+
+def select_iteration(queues: Queues) -> Plan:
+    """Plan one token for each active request, then a chunk for each waiting one, in order [A14]."""
+    draft = Draft(queues.token_budget)
+    join_active(queues)
+    serve_active(queues, draft)
+    serve_waiting(queues, draft)
+    return draft.plan()
+
+
+def join_active(queues: Queues) -> None:
+    """Move the requests whose prefill completed in the last iteration to the end of the active ones."""
+    ready = [live for live in queues.waiting if live.computed >= live.request.prompt]
+    for live in ready:
+        queues.waiting.remove(live)
+        queues.running.append(live)
+
+
+def serve_active(queues: Queues, draft: Draft) -> None:
+    """Give each active request one token if one KV slot can be reserved for it; stop when the budget is 0."""
+    for live in queues.running:
+        if draft.budget == 0:
+            break
+        if queues.pool.grow(live.id, live.computed + 1):
+            draft.add(live, 1)
+
+
+def serve_waiting(queues: Queues, draft: Draft) -> None:
+    """Give each waiting request what prompt, cap, budget and KV slots allow; where that is 0, go on to the next."""
+    places = queues.max_seqs - len(queues.running) - sum(live.computed > 0 for live in queues.waiting)
+    for live in queues.waiting:
+        if draft.budget == 0:
+            break
+        count = get_chunk(queues, live, draft.budget)
+        if count == 0 or (live.computed == 0 and places <= 0):
+            continue
+        places -= live.computed == 0
+        queues.pool.grow(live.id, live.computed + count)
+        draft.add(live, count)
+
+
+def get_chunk(queues: Queues, live: Live, budget: int) -> int:
+    """Count the prompt tokens a waiting request may prefill in this iteration."""
+    prefill_left = live.request.prompt - live.computed
+    return min(prefill_left, queues.chunk_cap, budget, queues.pool.slots_for(live.id, live.computed))

@@ -1,0 +1,214 @@
+"""The step simulator: the definition of a run. Every iteration is planned, priced and delivered, one by one.
+
+An iteration's tokens are delivered at its end. Arrivals and cancellations during an iteration are seen at its end
+[decision 8]; at one and the same time a result comes before a cancellation, and that before an arrival. A run ends
+when nothing is live and nothing is left to come, or when it cannot go on [decision 5].
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from refsched.errors import InputError
+from refsched.model import NOTHING, Cancelled, Event, Iteration, Limits, Plan, Submitted
+from refsched.record import IterationRanges, Outcome, Record, Server
+from refsched.scheduling.engine import Engine
+from refsched.scheduling.progress import Course, Progress
+from refsched.simulation.cost import CostModel
+from refsched.simulation.ending import Ending, Watch, explain_blocked
+from refsched.simulation.observe import Observer
+from refsched.units import Ticks
+from refsched.workload.offer import Offer
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """Hold what a run gave: its ending, one Record for every request offered (in order of offer), its totals."""
+
+    ending: Ending
+    records: tuple[Record, ...]
+    iterations: int
+    entries: int  # planned entries over all iterations: request-steps
+    preemptions: int
+    makespan: Ticks  # end of the last iteration
+
+
+def simulate(
+    engine: Engine, limits: Limits, cost: CostModel, offers: Iterable[Offer], observers: Sequence[Observer] = ()
+) -> Simulated:
+    """Run `offers` through `engine`, iteration by iteration; raise InputError where two offers share a name.
+
+    Raise EngineError if the engine plans what cannot be carried out.
+    """
+    return Stepper(engine, limits, cost, offers, observers).run()
+
+
+class Stepper:
+    """Drive one engine through one workload."""
+
+    def __init__(
+        self, engine: Engine, limits: Limits, cost: CostModel, offers: Iterable[Offer], observers: Sequence[Observer]
+    ):
+        self.engine, self.limits, self.cost, self.observers = engine, limits, cost, observers
+        self.offers = sorted(offers, key=lambda offer: offer.at)  # stable: equal times keep their order
+        self.place = {offer.request.id: place for place, offer in enumerate(self.offers)}
+        self.records: list[Record | None] = [None] * len(self.offers)
+        self.arrived = 0
+        self.cancels: list[tuple[Ticks, int]] = []
+        self.progress = Progress(limits)
+        self.watch = Watch()
+        self.now: Ticks = 0
+        self.starts: list[Ticks] = []
+        self.ends: list[Ticks] = []
+        self.entries = self.preemptions = 0
+        if len(self.place) != len(self.offers):
+            raise InputError("two offers have the same request id", field="id")
+
+    def run(self) -> Simulated:
+        """Plan, run, deliver, until nothing is left or nothing can go on."""
+        ending = None
+        while ending is None:
+            self.see_events()
+            plan = self.engine.plan() if self.progress.live else NOTHING
+            if plan.entries or plan.preempted or plan.rejected:
+                ending = self.run_iteration(plan)
+            else:
+                ending = self.idle()
+        return self.conclude(ending)
+
+    # WHAT COMES FROM OUTSIDE
+
+    def next_event(self) -> Ticks | None:
+        """Give the time of the next arrival or cancellation, if one is left."""
+        arrival = self.offers[self.arrived].at if self.arrived < len(self.offers) else None
+        if not self.cancels:
+            return arrival
+        return self.cancels[0][0] if arrival is None else min(arrival, self.cancels[0][0])
+
+    def see_events(self) -> None:
+        """See every arrival and cancellation up to now, in order of time."""
+        while (at := self.next_event()) is not None and at <= self.now:
+            self.watch.forget()
+            if self.cancels and self.cancels[0][0] == at:
+                self.cancel(heappop(self.cancels)[1])
+            else:
+                self.arrive(self.arrived)
+                self.arrived += 1
+
+    def arrive(self, place: int) -> None:
+        """Submit an offer; if it is refused, that is its whole record."""
+        offer = self.offers[place]
+        reason = self.engine.submit(offer.request)
+        self.tell(Submitted(offer.request, reason))
+        if reason is not None:
+            self.records[place] = make_record(offer, Outcome.REJECTED, ended=offer.at, reason=reason)
+            return
+        self.progress.start(offer.request)
+        if offer.cancel_at is not None:
+            heappush(self.cancels, (offer.cancel_at, place))
+
+    def cancel(self, place: int) -> None:
+        """Cancel a request that is still live; one that has ended does not care."""
+        offer = self.offers[place]
+        if offer.request.id in self.progress.live:
+            self.engine.cancel(offer.request.id)
+            self.tell(Cancelled(offer.request.id))
+            self.retire(offer.request.id, Outcome.CANCELLED, offer.cancel_at)
+
+    def idle(self) -> Ending | None:
+        """Let time pass to the next event; with none left the run is over."""
+        at = self.next_event()
+        if at is not None:
+            self.now = max(self.now, at)
+            return None
+        return self.end("stuck") if self.progress.live else self.end("done")
+
+    # ONE ITERATION
+
+    def run_iteration(self, plan: Plan) -> Ending | None:
+        """Price the plan, deliver its tokens at its end, retire the finished; notice a livelock."""
+        number, start = len(self.ends), self.now
+        work, emitted, finished = self.progress.settle(plan)
+        self.now = start + self.cost.duration(work)
+        self.starts.append(start)
+        self.ends.append(self.now)
+        self.engine.complete(emitted, finished)
+        self.entries += len(plan.entries)
+        self.preemptions += len(plan.preempted)
+        for observer in self.observers:
+            observer.on_iteration(Iteration(number, start, self.now, plan, work, emitted, finished))
+        for id in finished:
+            self.retire(id, Outcome.COMPLETED, self.now)
+        for id in plan.rejected:
+            self.retire(id, Outcome.REJECTED, self.now, "refused while planning")
+        return self.find_livelock(plan, emitted)
+
+    def find_livelock(self, plan: Plan, emitted: Sequence[str]) -> Ending | None:
+        """End the run if its state repeats after a preemption and nothing is left to come that could change it."""
+        if emitted:
+            self.watch.forget()
+        elif plan.preempted and self.next_event() is None:
+            period = self.watch.find_period(self.engine.state(), len(self.ends))
+            return None if period is None else self.end("livelock", period)
+        return None
+
+    # BOOKS
+
+    def tell(self, event: Event) -> None:
+        """Tell the observers what came from outside."""
+        for observer in self.observers:
+            observer.on_event(event)
+
+    def retire(self, id: str, outcome: Outcome, ended: Ticks | None, reason: str | None = None) -> None:
+        """Write the record of a request that has ended."""
+        place, course = self.place[id], self.progress.end(id)
+        self.records[place] = self.make_record(self.offers[place], outcome, course, ended, reason)
+
+    def make_record(
+        self, offer: Offer, outcome: Outcome, course: Course, ended: Ticks | None, reason: str | None
+    ) -> Record:
+        """Write what the client and the server saw of a request that was accepted."""
+        deliveries = IterationRanges(self.ends, course.all_ranges())
+        scheduled = None if course.scheduled is None else self.starts[course.scheduled]
+        first = self.ends[deliveries.ranges[0][0]] if deliveries.ranges else None
+        server = Server(queued=offer.at, scheduled=scheduled, first_token=first)
+        return make_record(offer, outcome, ended, reason, deliveries, server)
+
+    def end(self, kind: str, period: int | None = None) -> Ending:
+        """Say how the run ended, and who is blocked by what if it could not go on."""
+        state = self.engine.state()
+        live = [(self.offers[self.place[id]].request, course.known) for id, course in self.progress.live.items()]
+        return Ending(kind, len(self.ends), period, state.free, explain_blocked(state, self.limits, live))
+
+    def conclude(self, ending: Ending) -> Simulated:
+        """Account for every request offered, the unfinished and the never sent included."""
+        reasons = {each.id: each.sentence() for each in ending.blocked}
+        for id in list(self.progress.live):
+            self.retire(id, Outcome.UNFINISHED, None, reasons.get(id))
+        records = tuple(record for record in self.records if record is not None)  # a run ends with nothing to come
+        makespan = self.ends[-1] if self.ends else 0
+        return Simulated(ending, records, len(self.ends), self.entries, self.preemptions, makespan)
+
+
+def make_record(
+    offer: Offer,
+    outcome: Outcome,
+    ended: Ticks | None,
+    reason: str | None = None,
+    deliveries: IterationRanges = IterationRanges((), ()),
+    server: Server = Server(),
+) -> Record:
+    """Write the record of an offer; a simulated client sends exactly when it planned to."""
+    request = offer.request
+    return Record(
+        id=request.id,
+        prompt_tokens=request.prompt,
+        outcome=outcome,
+        planned=offer.at,
+        sent=offer.at,
+        deliveries=deliveries,
+        ended=ended,
+        group=offer.group,
+        server=server,
+        reason=reason,
+    )

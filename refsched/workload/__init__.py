@@ -1,0 +1,1 @@
+"""Workloads: which requests are offered, when, and by whom."""
