@@ -21,8 +21,8 @@ def select_iteration(queues: Queues) -> Plan:
 
 
 def join_active(queues: Queues) -> None:
-    """Move the requests whose prefill completed in the last iteration to the end of the active ones."""
-    ready = [live for live in queues.waiting if live.computed >= live.request.prompt]
+    """Move the requests that got their first output in the last iteration to the end of the active ones."""
+    ready = [live for live in queues.waiting if live.known > live.request.prompt]
     for live in ready:
         queues.waiting.remove(live)
         queues.running.append(live)
