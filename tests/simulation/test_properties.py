@@ -202,6 +202,24 @@ def test_outside_those_conditions_it_can_be_later() -> None:
     assert not is_never_later("document-a", limits, make_offers([(0, 3, 2, None), (0, 1, 3, None)]))
 
 
+def serving_the_last_first(queues: Queues) -> Plan:
+    """Admit the newest first: continuous, but not first come first served."""
+    queues.waiting.reverse()
+    plan = POLICIES["vllm-v1"](queues)
+    queues.waiting.reverse()
+    return plan
+
+
+def test_a_rule_that_serves_the_last_first_can_be_later_than_static() -> None:
+    limits = Limits(2, 1)
+    offers = make_offers([(0, 1, 1, None), (0, 1, 8, None)])
+    mine, static = (
+        run_checked("vllm-v1", limits, offers, select=serving_the_last_first),
+        run_checked("static", limits, offers),
+    )
+    assert last_delivery(mine.records[0]) > last_delivery(static.records[0])
+
+
 def test_the_watch_itself_notices_a_request_planned_while_preempted() -> None:
     limits = Limits(8, 4)
     engine = ReferenceEngine(get_dialect("vllm-v1"), limits)
