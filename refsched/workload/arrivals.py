@@ -18,7 +18,7 @@ from refsched.units import TICKS_PER_SECOND, Ticks
 
 Draw: TypeAlias = Callable[[random.Random], float]  # one gap of mean 1
 
-_LARGEST_LOG = 700.0  # exp() of more is beyond a float
+_LARGEST_LOG = 600.0  # exp() of more, in steps, is beyond a float
 _FINE = 1 << 53  # a drawn gap counts in steps of this part of a mean gap
 
 

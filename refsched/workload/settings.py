@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from refsched.errors import InputError
 from refsched.model import check_count
+from refsched.workload.formats.cells import show
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ class Settings:
         try:
             return parse(text)
         except InputError as error:
-            raise error.at(field=name) from None
+            raise (error if error.file else InputError(error.problem, field=name)) from None
 
     def has(self, name: str) -> bool:
         """Say whether the text gives this key."""
@@ -59,5 +60,5 @@ def parse_settings(text: str) -> tuple[str, Settings]:
 def parse_whole(text: str) -> int:
     """Read a whole number of at least 1, written in digits."""
     if not (text.isascii() and text.isdigit() and len(text) <= 20):
-        raise InputError(f"{text!r} is not a whole number")
+        raise InputError(f"{show(text)} is not a whole number")
     return check_count(int(text), "number")

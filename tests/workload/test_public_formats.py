@@ -27,7 +27,8 @@ def test_azure_2023_keeps_all_seven_digits(tmp_path: Path) -> None:
 
 
 def test_azure_2024_has_six_digits_and_an_offset(tmp_path: Path) -> None:
-    rows = ["2024-05-10 00:00:00.009930+00:00,2162,5", "2024-05-10 00:00:00.017335+00:00,2399,6", "2024-05-10T02:00:01+02:00,7,7"]
+    rows = ["2024-05-10 00:00:00.009930+00:00,2162,5", "2024-05-10 00:00:00.017335+00:00,2399,6"]
+    rows += ["2024-05-10T02:00:01+02:00,7,7"]
     workload = read(tmp_path, "\n".join([AZURE, *rows, ""]))
     assert [offer.at for offer in workload.offers] == [0, 7405 * US, 990070 * US]
 
@@ -48,8 +49,8 @@ def test_azure_stamps_follow_the_calendar(tmp_path: Path, before: str, after: st
 @pytest.mark.parametrize(
     "stamp",
     ["2023-11-31 00:00:00", "2023-13-01 00:00:00", "2023-11-16 24:00:00", "2023-11-16 00:60:00", "2023-11-16 00:00:60"]
-    + ["2023-11-16", "16.11.2023 00:00:00", "2023-11-16 00:00:00.1234567890123", "2023-11-16 00:00:00+25:00", "12.5", ""]
-    + ["0000-01-01 00:00:00", "2055-11-16 00:00:00", "٢٠٢٣-11-16 00:00:00"],
+    + ["2023-11-16", "16.11.2023 00:00:00", "2023-11-16 00:00:00.1234567890123", "2023-11-16 00:00:00+25:00", "12.5"]
+    + ["", "0000-01-01 00:00:00", "2055-11-16 00:00:00", "٢٠٢٣-11-16 00:00:00"],
 )
 def test_a_stamp_that_is_no_moment_is_refused(tmp_path: Path, stamp: str) -> None:
     error = refuse(tmp_path, f"{AZURE}\n2023-11-16 00:00:00.0,1,1\n{stamp},1,1")
@@ -72,12 +73,13 @@ def make_mooncake(*rows: tuple[object, int, int, list[int]]) -> str:
 
 
 def test_mooncake_is_in_milliseconds_and_blocks_of_512(tmp_path: Path) -> None:
-    workload = read(tmp_path, make_mooncake((3000, 1024, 5, [4, 9]), (3040, 1025, 1, [4, 9, 7]), (3041, 600, 2, [4, 8])))
+    rows = ((3000, 1024, 5, [4, 9]), (3040, 1025, 1, [4, 9, 7]), (3041, 600, 2, [4, 8]))
+    workload = read(tmp_path, make_mooncake(*rows))
     assert [offer.at for offer in workload.offers] == [0, 40 * MS, 41 * MS]
     first, second, third = (offer.request.prefix for offer in workload.offers)
     assert len(first) == 2 and second == first  # the id of a partial last block is no full block
     assert third == first[:1]
-    assert (workload.source["block_tokens"], workload.source["hash_ids"], workload.source["hash_ids_reused"]) == (512, 7, 3)
+    assert [workload.source[name] for name in ("block_tokens", "hash_ids", "hash_ids_reused")] == [512, 7, 3]
     assert "milliseconds" in workload.notes[0]
 
 
@@ -93,7 +95,9 @@ def test_mooncake_is_in_milliseconds_and_blocks_of_512(tmp_path: Path) -> None:
         ((0, 512, 0, [1]), "output_length"),
     ],
 )
-def test_mooncake_rows_that_cannot_be_are_refused(tmp_path: Path, row: tuple[object, int, int, list[int]], field: str) -> None:
+def test_mooncake_rows_that_cannot_be_are_refused(
+    tmp_path: Path, row: tuple[object, int, int, list[int]], field: str
+) -> None:
     error = refuse(tmp_path, make_mooncake((0, 1, 1, [3]), row))
     assert (error.row, error.field) == (2, field)
 
@@ -125,7 +129,8 @@ BURST = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
 
 
 def test_burstgpt_counts_failures_and_leaves_them_out(tmp_path: Path) -> None:
-    rows = "5,ChatGPT,472,18,490,Conversation log\n5,GPT-4,10,0,10,API log\n7,GPT-4,0,0,0,API log\n7,GPT-4,0,3,3,API log\n9,GPT-4,1,2,3,API log\n"
+    rows = "5,ChatGPT,472,18,490,Conversation log\n5,GPT-4,10,0,10,API log\n7,GPT-4,0,0,0,API log\n"
+    rows += "7,GPT-4,0,3,3,API log\n9,GPT-4,1,2,3,API log\n"
     workload = read(tmp_path, BURST + rows)
     assert rows_of(workload) == [(0, "r0", 472, 18), (4 * TICKS_PER_SECOND, "r4", 1, 2)]
     assert [offer.group for offer in workload.offers] == ["Conversation log", "API log"]
@@ -195,11 +200,13 @@ def test_ticks_can_be_kept_spread_or_scattered(tmp_path: Path) -> None:
     assert [offer.at // MS for offer in raw.offers] == [0, 0, 0, 3000, 6001, 6001]
     spread = read(tmp_path, TICKS_OF_3_S, ReadOptions(ties="spread"))
     # the median of the steps 3000 and 3001 ms is the upper one; the last tick has no other after it
-    assert [offer.at for offer in spread.offers] == [0, 1000 * MS, 2000 * MS, 3000 * MS, 6001 * MS, 6001 * MS + 3001 * MS // 2]
+    assert [2 * offer.at // MS for offer in spread.offers] == [0, 2000, 4000, 6000, 12002, 12002 + 3001]
     scattered = read(tmp_path, TICKS_OF_3_S, ReadOptions(ties="scatter", seed=3))
     times = [offer.at for offer in scattered.offers]
-    assert times == sorted(times) and times[3] == 3000 * MS
-    assert all(0 <= at < 3000 * MS for at in times[:3]) and all(6001 * MS <= at < 9002 * MS for at in times[4:])
+    assert times == sorted(times) and times[0] == 0
+    start = 3000 * MS - times[3]  # the fourth is alone in its tick and stays; the first was moved by this much
+    assert all(0 <= at + start < 3000 * MS for at in times[:3])
+    assert all(6001 * MS <= at + start < 9002 * MS for at in times[4:])
     assert scattered == read_workload(write(tmp_path, TICKS_OF_3_S), ReadOptions(ties="scatter", seed=3))
     assert scattered.offers != read(tmp_path, TICKS_OF_3_S, ReadOptions(ties="scatter", seed=4)).offers
     for workload, word in ((raw, "at once"), (spread, "even steps"), (scattered, "random places")):

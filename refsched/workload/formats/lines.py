@@ -33,13 +33,23 @@ class Lines:
 @contextmanager
 def open_lines(path: str) -> Iterator[Lines]:
     """Open a file for reading by lines; raise InputError naming it where it cannot be read."""
+    with open_bytes(path) as file:
+        try:
+            yield Lines(file)
+        except InputError as error:
+            raise error.at(file=path) from None
+
+
+@contextmanager
+def open_bytes(path: str) -> Iterator[BinaryIO]:
+    """Open a file for reading; raise InputError naming it where it cannot be read."""
+    if "\0" in path:
+        raise InputError("cannot be read: no file has a NUL in its name", file=path.replace("\0", "?"))
     try:
         with open(path, "rb") as file:
-            yield Lines(file)
-    except InputError as error:
-        raise error.at(file=path) from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise _describe(error, path) from None
+            yield file
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
 
 
 def decode_line(raw: bytes, row: int) -> str:
@@ -61,19 +71,11 @@ def decode_line(raw: bytes, row: int) -> str:
 
 def read_text(path: str, limit: int) -> tuple[str, str]:
     """Read a whole file of at most `limit` bytes and its sha256; raise InputError naming the file."""
-    try:
-        with open(path, "rb") as file:
-            raw = file.read(limit + 1)
-    except (OSError, ValueError) as error:
-        raise _describe(error, path) from None
+    with open_bytes(path) as file:
+        raw = file.read(limit + 1)
     if len(raw) > limit:
         raise InputError(f"is larger than {limit} bytes", file=path)
     try:
         return raw.decode("utf-8-sig"), hashlib.sha256(raw).hexdigest()
     except UnicodeDecodeError as error:
         raise InputError(f"byte 0x{raw[error.start]:02x} at place {error.start + 1} is not UTF-8", file=path) from None
-
-
-def _describe(error: OSError | ValueError, path: str) -> InputError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return InputError(f"cannot be read: {reason}", file=path)

@@ -28,13 +28,14 @@ def spread_ties(offers: Sequence[Offer], seed: int) -> tuple[Offer, ...]:
 
 
 def scatter_ties(offers: Sequence[Offer], seed: int) -> tuple[Offer, ...]:
-    """Move the offers of a group to places drawn evenly from its tick; order is kept."""
+    """Move the offers of a group to places drawn evenly from its tick; order is kept, and the first is at 0 again."""
     stream = make_stream(seed, "ties")
-    return tuple(
+    scattered = [
         move(offer, place)
         for tick, group in group_by_tick(offers)
         for offer, place in zip(group, draw_places(len(group), tick, stream), strict=True)
-    )
+    ]
+    return tuple(move(offer, -scattered[0].at) for offer in scattered)
 
 
 def draw_places(n: int, tick: Ticks, stream: Random) -> list[Ticks]:
