@@ -1,7 +1,7 @@
 """Orca: whole prompts, room for the longest sequence reserved at admission, nobody is ever preempted.
 
-Source: Orca (OSDI 2022), iteration-level scheduling; plans recorded from the `orca` schedulers of Sarathi-Serve and Vidur.
-Each running request gets one token; then the head of the waiting queue enters while a place and a slot of
+Source: Orca (OSDI 2022), iteration-level scheduling; plans recorded from the `orca` schedulers of Sarathi-Serve and
+Vidur. Each running request gets one token; then the head of the waiting queue enters while a place and a slot of
 max_len tokens are free, and its prompt runs in one piece. Recorded engines have no token budget; where one is
 given it holds here, so a prompt above it can never run.
 """

@@ -1,7 +1,7 @@
 """Sarathi: decodes first, then the next chunks of partial prefills, then new requests with what budget is left.
 
-Source: Sarathi-Serve (OSDI 2024), stall-free batching; plans recorded from its scheduler. A prompt's blocks are all taken at
-admission. A decode that finds no block preempts the latest arrival not yet visited, partial prefills included.
+Source: Sarathi-Serve (OSDI 2024), stall-free batching; plans recorded from its scheduler. A prompt's blocks are all
+taken at admission. A decode that finds no block preempts the latest arrival not yet visited, partial prefills included.
 The recorded engine differs in choices that its dialect names: it asks for a whole free block for each decode, and it
 resets a victim only when the plan is executed, so that one may be planned again at once, or never again.
 """

@@ -31,7 +31,9 @@ def admit_waiting(queues: Queues, draft: Draft) -> None:
         if is_refused(queues, live):
             draft.rejected.append(queues.waiting.popleft().id)
             continue
-        if live.known > draft.budget or len(queues.running) >= queues.max_seqs or not take_whole(queues, live, live.known):
+        if live.known > draft.budget or len(queues.running) >= queues.max_seqs:
+            break
+        if not take_whole(queues, live, live.known):
             break
         draft.add(live, live.known - live.computed)
         queues.running.append(queues.waiting.popleft())
