@@ -61,6 +61,13 @@ def test_waiting_time_counts_iterations_since_a_request_was_planned(name: str, b
         waited = {id: 0 if id in expected else waited[id] + 1 for id in candidates}
 
 
+@pytest.mark.parametrize("name", ["sarathi", "sarathi-serve-orca", "sarathi-serve-sarathi"])
+def test_other_rules_that_offer_an_order_keep_it_too(name: str) -> None:
+    waiting, best = (start(name, Limits(2, 8), (2, 1, 0), order=order) for order in ("waiting-time", "priority"))
+    assert [step(waiting) for _ in range(3)] == ["ab", "ca", "bc"]
+    assert [step(best) for _ in range(2)] == ["cb", "cb"]
+
+
 def test_document_a_orders_its_waiting_requests_too() -> None:
     chunks = {}
     for order in ("admission", "priority", "waiting-time"):

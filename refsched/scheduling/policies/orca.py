@@ -7,7 +7,7 @@ given it holds here, so a prompt above it can never run.
 """
 
 from refsched.model import Plan, Request
-from refsched.scheduling.order import arrange_running
+from refsched.scheduling.order import arrange_running, pass_turns
 from refsched.scheduling.queues import Draft, Queues
 from refsched.scheduling.steps import explain_whole_prompt, get_reservation
 from refsched.units import Tokens, ceil_div
@@ -22,6 +22,7 @@ def select_iteration(queues: Queues) -> Plan:
             break
         draft.add(live, 1)
     admit_waiting(queues, draft)
+    pass_turns(queues, draft)
     return draft.plan()
 
 

@@ -10,7 +10,7 @@ from collections import deque
 
 from refsched.model import Plan
 from refsched.scheduling.live import Live
-from refsched.scheduling.order import arrange_running
+from refsched.scheduling.order import arrange_running, pass_turns
 from refsched.scheduling.queues import Draft, Queues
 from refsched.scheduling.steps import admit_head, make_room, restart_victims, serve_prefills, take_slot
 
@@ -24,6 +24,7 @@ def select_iteration(queues: Queues) -> Plan:
     queues.running = decodes + prefills
     admit_waiting(queues, draft)
     restart_victims(queues, draft)
+    pass_turns(queues, draft)
     return draft.plan()
 
 
