@@ -116,7 +116,8 @@ def read_plan(request: Message, answer: Message) -> Event:
     """Read a plan and the state told with it."""
     plan, kv = answer["plan"], answer.get("kv") or {}
     entries = tuple(Entry(*entry) for entry in plan["entries"])
-    decided = Plan(entries, tuple(plan.get("preempted", ())), tuple(plan.get("rejected", ())), tuple((plan.get("cached") or {}).items()))
+    cached = answer.get("cached") or plan.get("cached") or {}
+    decided = Plan(entries, tuple(plan.get("preempted", ())), tuple(plan.get("rejected", ())), tuple(cached.items()))
     running, waiting = (None if answer.get(name) is None else tuple(answer[name]) for name in ("running", "waiting"))
     return Planned(decided, State(running, waiting, None, kv.get("held"), kv.get("free")))
 
@@ -152,10 +153,10 @@ def write_submit(request: Request, rejected: str | None) -> tuple[dict[str, obje
 
 
 def write_plan(plan: Plan) -> dict[str, object]:
-    """Write the body of a plan."""
+    """Write the answer to a plan: what was decided, and what came from a prefix cache."""
     page: dict[str, object] = {"entries": [list(entry) for entry in plan.entries]}
     page |= {"preempted": list(plan.preempted), "rejected": list(plan.rejected)}
-    return page | ({"cached": dict(plan.cached)} if plan.cached else {})
+    return {"ok": True, "plan": page, **({"cached": dict(plan.cached)} if plan.cached else {})}
 
 
 class TraceWriter:
@@ -183,7 +184,7 @@ class TraceWriter:
 
     def on_iteration(self, iteration: Any) -> None:
         """Write a plan and its completion."""
-        self.write({"op": "plan"}, {"ok": True, "plan": write_plan(iteration.plan)})
+        self.write({"op": "plan"}, write_plan(iteration.plan))
         done = {"op": "complete", "plan": self.seq, "emitted": list(iteration.emitted), "finished": list(iteration.finished)}
         self.write(done, {"ok": True})
 
