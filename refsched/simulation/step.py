@@ -42,12 +42,12 @@ def simulate(
     cost: CostModel,
     offers: Iterable[Offer],
     observers: Sequence[Observer] = (),
-    stop: str = "reaches",
+    stop: str | None = None,
 ) -> Simulated:
     """Run `offers` through `engine`, iteration by iteration; raise InputError where two offers share a name.
 
-    `stop` is a dialect's choice of where max_len ends a request. Raise EngineError if the engine plans what cannot be
-    carried out.
+    `stop` is a dialect's choice of where max_len ends a request (None: as the engine says, else where it is reached).
+    Raise EngineError if the engine plans what cannot be carried out.
     """
     return Stepper(engine, limits, cost, offers, observers, stop).run()
 
@@ -62,7 +62,7 @@ class Stepper:
         cost: CostModel,
         offers: Iterable[Offer],
         observers: Sequence[Observer],
-        stop: str,
+        stop: str | None = None,
     ):
         self.engine, self.limits, self.cost, self.observers = engine, limits, cost, observers
         self.offers = sorted(offers, key=lambda offer: offer.at)  # stable: equal times keep their order
@@ -70,7 +70,7 @@ class Stepper:
         self.records: list[Record | None] = [None] * len(self.offers)
         self.arrived = 0
         self.cancels: list[tuple[Ticks, int]] = []
-        self.progress = Progress(limits, stop)
+        self.progress = Progress(limits, stop or getattr(engine, "stop", "reaches"))
         self.watch = Watch()
         self.now: Ticks = 0
         self.starts: dict[int, Ticks] = {}  # of the iterations that planned somebody for the first time, and others
