@@ -49,7 +49,7 @@ class Leaper:
                 ending = stepper.run_iteration(plan) or self.repeat()
             else:
                 ending = stepper.idle()
-        return stepper.conclude(ending)
+        return stepper.conclude(ending, stepper.counter.total())
 
     def repeat(self) -> Ending | None:
         """Leap over the iterations that surely repeat the last one and end before anything else can happen."""

@@ -91,7 +91,7 @@ class Stepper:
                 ending = self.run_iteration(plan)
             else:
                 ending = self.idle()
-        return self.conclude(ending)
+        return self.conclude(ending, self.counter.total())
 
     # WHAT COMES FROM OUTSIDE
 
@@ -227,14 +227,13 @@ class Stepper:
         live = [(self.offers[self.place[id]].request, course.known) for id, course in self.progress.live.items()]
         return Ending(kind, len(self.ends), period, state.free, explain_blocked(state, self.limits, live, self.progress.stop))
 
-    def conclude(self, ending: Ending) -> Simulated:
+    def conclude(self, ending: Ending, events: int) -> Simulated:
         """Account for every request offered, the unfinished and the never sent included."""
         reasons = {each.id: each.sentence() for each in ending.blocked}
         for id in list(self.progress.live):
             self.retire(id, Outcome.UNFINISHED, None, reasons.get(id))
         records = tuple(record for record in self.records if record is not None)  # a run ends with nothing to come
         makespan = self.ends[-1] if self.ends else 0
-        events = self.counter.total()
         return Simulated(ending, records, len(self.ends), events, self.entries, self.preemptions, makespan)
 
 
