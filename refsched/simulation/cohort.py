@@ -227,7 +227,6 @@ class Cohort:
         self.start_decoding(live for live, count in chunks if self.is_decode(live.id, live.computed, count))
         entries = tuple(Entry(live.id, live.computed, count) for live, count in chunks if live not in self.decoding)
         emits = any(live.computed + count == live.known for live, count in chunks if live not in self.decoding)
-        stepper.starts[len(stepper.ends)] = start
         self.move_on(stepper.cost.duration(self.count_work(chunks)), 0, 1, members + len(chunks))
         self.runs.add(start, stepper.now, (), entries, emits, True)
         self.retire_ended()
@@ -263,7 +262,7 @@ class Cohort:
 
     def move_on(self, duration: Ticks, growth: Ticks, count: int, entries: int) -> None:
         """Let iterations pass in which every member got a token."""
-        self.stepper.pass_time(duration, growth, count)
+        self.stepper.now = self.stepper.ends.add(self.stepper.now, duration, growth, count)
         self.stepper.entries += count * entries
         self.stepper.progress.iteration += count
         self.members.move_on(count)
