@@ -1,138 +1,154 @@
-"""The messages of protocol edition 1 as JSON lines, and the trace form: the same lines interleaved in a file.
+"""The messages of protocol edition 1: each operation with its answer as an event, and back.
 
-A request has `op`, its answer has `ok`, both carry `seq`; a file begins with a header line.
+A request has `op`, its answer has `ok`, both carry `seq`. On disk a trace is the same lines, requests and answers in turn.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from typing import Any, NamedTuple
 
+from refsched.conformance.wire import Message, Names, check_int, shorten, take_counts, take_id, take_int, take_names, take_object, take_optional
 from refsched.errors import InputError
-from refsched.model import Cancelled, Completed, Entry, Event, Failed, Limits, Plan, Planned, Request, State, Submitted, Trace
+from refsched.model import Cancelled, Completed, Entry, Event, Failed, Limits, Plan, Planned, Request, State, Submitted
 
 TRACE_FORMAT = "refsched-trace/1"
 PROTOCOL = 1
-Message = Mapping[str, Any]
+LIMIT_NAMES = frozenset(field.name for field in fields(Limits))
+COMPLETE = frozenset[str]()
 
 
-def parse_line(line: str, row: int) -> Message:
-    """Read one JSON object; raise InputError naming the row."""
-    try:
-        message = json.loads(line, parse_constant=refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON: {error}", row=row) from None
-    if not isinstance(message, dict):
-        raise InputError("is not a JSON object", row=row)
-    return message
+class Claim(NamedTuple):
+    """Hold what an engine that decides by itself says about emissions and ends; None where it says nothing."""
+
+    emitted: Names | None
+    finished: Names | None
 
 
-def refuse_constant(name: str) -> float:
-    """Refuse NaN and Infinity, which JSON does not have."""
-    raise ValueError(f"{name} is not JSON")
+class Told(NamedTuple):
+    """Hold one event of a trace, the row of its answer, what was left out, and the engine's own claim."""
+
+    row: int
+    event: Event
+    omitted: frozenset[str] = COMPLETE
+    claim: Claim | None = None
+    unsupported: bool = False
 
 
-def read_trace(lines: Iterable[str]) -> Trace:
-    """Read a whole recorded trace; raise InputError naming row and field."""
-    rows = enumerate(lines, 1)
-    row, first = next(rows, (1, ""))
-    header = parse_line(first, row)
-    if header.get("format") != TRACE_FORMAT:
-        raise InputError(f'"format" is not "{TRACE_FORMAT}"', row=row)
-    pairs = pair_messages((row, parse_line(line, row)) for row, line in rows if line.strip())
-    hello: Message = {}
-    limits: Limits | None = None
-    events: list[Event] = []
-    for row, request, answer in pairs:
-        try:
-            if request["op"] == "hello":
-                hello = answer
-            elif request["op"] == "reset":
-                limits = read_limits(request["limits"])
-            elif request["op"] != "bye":
-                events.append(read_event(request, answer))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise describe_bad_message(error, row) from None
-    if limits is None:
-        raise InputError('has no "reset" with limits')
-    return Trace(describe_engine(hello), hello.get("dialect", {}), limits, tuple(events), header)
-
-
-def describe_bad_message(error: Exception, row: int) -> InputError:
-    """Turn what went wrong with one message into one line."""
-    if isinstance(error, InputError):
-        return error.at(row=row)
-    problem = f"lacks {error}" if isinstance(error, KeyError) else f"is not a message of protocol {PROTOCOL}: {error}"
-    return InputError(problem, row=row)
+# READING
 
 
 def describe_engine(hello: Message) -> str:
     """Name the engine and its version, as far as its hello tells."""
-    engine = hello.get("engine") or {}
+    engine = take_object(hello, "engine") if "engine" in hello else {}
     return " ".join(str(engine[key]) for key in ("name", "version") if key in engine) or "unknown"
-
-
-def pair_messages(messages: Iterable[tuple[int, Message]]) -> Iterator[tuple[int, Message, Message]]:
-    """Match each request with its answer by `seq`; raise InputError for one without the other."""
-    waiting: tuple[int, Message] | None = None
-    for row, message in messages:
-        if "op" in message:
-            if waiting is not None:
-                raise InputError("has no answer", row=waiting[0])
-            waiting = row, message
-        elif waiting is None or message.get("seq") != waiting[1].get("seq"):
-            raise InputError("answers no request", row=row)
-        else:
-            yield row, waiting[1], message
-            waiting = None
-    if waiting is not None:
-        raise InputError("has no answer", row=waiting[0])
 
 
 def read_limits(page: Message) -> Limits:
     """Read the limits of a reset."""
-    unknown = sorted(page.keys() - asdict(Limits(None, None)).keys())
+    unknown = sorted(page.keys() - LIMIT_NAMES)
     if unknown:
-        raise InputError("is not a limit", field=unknown[0])
+        raise InputError("is not a limit", field=f"limits.{unknown[0]}")
+    missing = sorted({"token_budget", "max_seqs"} - page.keys())
+    if missing:
+        raise InputError("is missing", field=f"limits.{missing[0]}")
     return Limits(**page)
 
 
-def read_event(request: Message, answer: Message) -> Event:
-    """Read one operation and its answer as an event; an answer that is not ok is the engine's failure."""
+def read_event(row: int, request: Message, answer: Message) -> Told:
+    """Read one operation and its answer; one that was not granted is the engine's failure."""
     op = request["op"]
     if not answer["ok"]:
-        return Failed(op, str(answer.get("error") or answer.get("unsupported")))
-    return READERS[op](request, answer)
+        unsupported = "unsupported" in answer
+        return Told(row, Failed(op, str(answer["unsupported"] if unsupported else answer.get("error"))), unsupported=unsupported)
+    return READERS[op](row, request, answer)
 
 
-def read_submit(request: Message, answer: Message) -> Event:
+def read_submit(row: int, request: Message, answer: Message) -> Told:
     """Read a submission, and the reason if it was refused."""
-    prefix, outputs = (tuple(request.get(name) or ()) for name in ("prefix", "output_blocks"))
-    asked = Request(request["id"], request["prompt"], request["output"], request.get("priority") or 0, prefix, outputs)
-    return Submitted(asked, answer.get("rejected"))
+    prefix, outputs = (take_optional(request, name, take_numbers, ()) for name in ("prefix", "output_blocks"))
+    priority = take_optional(request, "priority", take_int, 0)
+    asked = Request(take_id(request), take_int(request, "prompt"), take_int(request, "output"), priority, prefix, outputs)
+    return Told(row, Submitted(asked, take_optional(answer, "rejected", take_text)))
 
 
-def read_plan(request: Message, answer: Message) -> Event:
+def take_numbers(message: Message, name: str) -> tuple[int, ...]:
+    """Take a list of integers that stand for the contents of blocks."""
+    value = message[name]
+    if not isinstance(value, list) or not all(type(each) is int for each in value):
+        raise InputError(f"{shorten(value)} is not a list of whole numbers", field=name)
+    return tuple(value)
+
+
+def take_text(message: Message, name: str) -> str:
+    """Take a text."""
+    if not isinstance(message[name], str):
+        raise InputError(f"{shorten(message[name])} is not a text", field=name)
+    return str(message[name])
+
+
+def read_plan(row: int, request: Message, answer: Message) -> Told:
     """Read a plan and the state told with it."""
-    plan, kv = answer["plan"], answer.get("kv") or {}
-    entries = tuple(Entry(*entry) for entry in plan["entries"])
-    decided = Plan(entries, tuple(plan.get("preempted", ())), tuple(plan.get("rejected", ())), tuple((plan.get("cached") or {}).items()))
-    running, waiting = (None if answer.get(name) is None else tuple(answer[name]) for name in ("running", "waiting"))
-    return Planned(decided, State(running, waiting, None, kv.get("held"), kv.get("free")))
+    page = take_object(answer, "plan")
+    unknown = page.keys() - {"entries", "preempted", "rejected", "cached"}
+    if unknown:
+        raise InputError("is not a field of a plan", field=f"plan.{min(unknown)}")
+    if not isinstance(page.get("entries"), list):
+        raise InputError("is not a list of entries", field="plan.entries")
+    entries = tuple([read_entry(entry) for entry in page["entries"]])
+    preempted, rejected = (take_optional(page, name, take_names, ()) for name in ("preempted", "rejected"))
+    cached = take_optional(answer if "cached" in answer else page, "cached", take_counts)
+    omitted = [name for name in ("preempted", "rejected") if name not in page] + ["cached"] * (cached is None)
+    plan = Plan(entries, preempted, rejected, tuple((cached or {}).items()))
+    return Told(row, Planned(plan, read_state(answer)), frozenset(omitted) if omitted else COMPLETE)
 
 
-def read_complete(request: Message, answer: Message) -> Event:
-    """Read who emitted and who ended."""
-    free = (answer.get("kv") or {}).get("free")
-    return Completed(tuple(request["emitted"]), tuple(request["finished"]), free)
+def read_entry(entry: Any) -> Entry:
+    """Read one [id, start, count]; a wrong count is for the judge to name, a wrong type is not."""
+    if not isinstance(entry, list) or len(entry) != 3 or not isinstance(entry[0], str):
+        raise InputError(f"{shorten(entry)} is not [id, start, count]", field="plan.entries")
+    return Entry(entry[0], check_int(entry[1], "plan.entries"), check_int(entry[2], "plan.entries"))
 
 
-def read_cancel(request: Message, answer: Message) -> Event:
+def read_state(answer: Message) -> State:
+    """Read queues and blocks as far as they are told."""
+    free, held = read_blocks(answer)
+    running, waiting = (take_optional(answer, name, take_names) for name in ("running", "waiting"))
+    return State(running, waiting, None, held, free)
+
+
+def read_blocks(answer: Message) -> tuple[int | None, Mapping[str, int] | None]:
+    """Read free and held blocks as far as they are told."""
+    kv = take_optional(answer, "kv", take_object)
+    if kv is None:
+        return None, None
+    unknown = kv.keys() - {"free", "held"}
+    if unknown:
+        raise InputError("is not told of the pool", field=f"kv.{min(unknown)}")
+    return take_optional(kv, "free", take_int), take_optional(kv, "held", take_counts)
+
+
+def read_complete(row: int, request: Message, answer: Message) -> Told:
+    """Read who emitted and who ended, and what the engine itself says about it."""
+    emitted, finished, own_emitted, own_finished = (
+        take_optional(message, name, take_names) for message in (request, answer) for name in ("emitted", "finished")
+    )
+    omitted = frozenset(name for name, ids in (("emitted", emitted), ("finished", finished)) if ids is None)
+    claim = None if own_emitted is None and own_finished is None else Claim(own_emitted, own_finished)
+    return Told(row, Completed(emitted or (), finished or (), read_blocks(answer)[0]), omitted, claim)
+
+
+def read_cancel(row: int, request: Message, answer: Message) -> Told:
     """Read whom the client gave up."""
-    return Cancelled(request["id"])
+    return Told(row, Cancelled(take_id(request)))
 
 
-READERS = {"submit": read_submit, "plan": read_plan, "complete": read_complete, "cancel": read_cancel}
+READERS: Mapping[str, Callable[[int, Message, Message], Told]] = {
+    "submit": read_submit,
+    "plan": read_plan,
+    "complete": read_complete,
+    "cancel": read_cancel,
+}
 
 
 # WRITING
@@ -155,7 +171,7 @@ def write_plan(plan: Plan) -> dict[str, object]:
     """Write the body of a plan."""
     page: dict[str, object] = {"entries": [list(entry) for entry in plan.entries]}
     page |= {"preempted": list(plan.preempted), "rejected": list(plan.rejected)}
-    return page | ({"cached": dict(plan.cached)} if plan.cached else {})
+    return page
 
 
 class TraceWriter:
@@ -183,7 +199,8 @@ class TraceWriter:
 
     def on_iteration(self, iteration: Any) -> None:
         """Write a plan and its completion."""
-        self.write({"op": "plan"}, {"ok": True, "plan": write_plan(iteration.plan)})
+        cached = {"cached": dict(iteration.plan.cached)} if iteration.plan.cached else {}
+        self.write({"op": "plan"}, {"ok": True, "plan": write_plan(iteration.plan), **cached})
         done = {"op": "complete", "plan": self.seq, "emitted": list(iteration.emitted), "finished": list(iteration.finished)}
         self.write(done, {"ok": True})
 

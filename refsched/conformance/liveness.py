@@ -1,0 +1,117 @@
+"""Liveness: does the work end? Stuck and livelocked runs are told apart from those that were only cut off.
+
+Stuck: the last plan of a closed trace is empty, preempts and refuses nobody, and requests are live. Livelock: a state
+repeats after a preemption, with no emission, arrival or cancellation in between [LIV-END-1, LIV-LOOP-1, LIV-IMP-1].
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from refsched.conformance.breach import Breach, shorten_list
+from refsched.conformance.ledger import Account, Ledger
+from refsched.model import Planned
+from refsched.scheduling.kv import explain_impossible
+from refsched.units import ceil_div
+
+REMEMBERED = 4096  # states since the last news; a livelock with a longer period is not seen
+Signature = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Liveness:
+    """Say how a trace ends: live, stuck, livelock or unknown; `waived` where only admitted impossible requests suffer."""
+
+    kind: str
+    period: int | None = None
+    waived: bool = False
+
+
+class Watch:
+    """Follow a trace and notice that nothing moves, or that everything moves in a circle."""
+
+    def __init__(self, may_admit_impossible: bool):
+        self.may_admit_impossible = may_admit_impossible
+        self.seen: OrderedDict[Signature, tuple[int, int]] = OrderedDict()
+        self.preempted = 0
+        self.period: int | None = None
+        self.is_idle = False
+        self.closed = False
+
+    def forget(self) -> None:
+        """Start afresh: something new happened."""
+        self.seen.clear()
+        self.period, self.is_idle = None, False
+
+    def see_plan(self, books: Ledger, event: Planned) -> None:
+        """Note the state after a plan, and whether it was there before a preemption."""
+        plan, state = event.plan, event.state
+        self.is_idle = not (plan.entries or plan.preempted or plan.rejected)
+        self.preempted += len(plan.preempted)
+        if state.running is None or state.waiting is None:
+            return
+        signature = get_signature(books, state.running, state.waiting)
+        iteration, preempted = self.seen.setdefault(signature, (books.iteration, self.preempted))
+        if preempted < self.preempted and self.period is None:
+            self.period = books.iteration - iteration
+        if len(self.seen) > REMEMBERED:
+            self.seen.popitem(last=False)
+
+    def conclude(self, books: Ledger) -> tuple[Liveness, list[Breach]]:
+        """Say how the trace ends, and which clauses that breaks."""
+        if not books.live:
+            return Liveness("live" if self.closed else "unknown"), []
+        kind = "livelock" if self.period else "stuck" if self.is_idle and self.closed else "unknown"
+        if kind == "unknown":
+            return Liveness(kind), []
+        impossible = [id for id, each in books.live.items() if explain_impossible(each.request, books.limits)]
+        waived = bool(impossible) and self.may_admit_impossible
+        breaches = [] if waived else list_breaches(kind, self.period, books, impossible)
+        return Liveness(kind, self.period if kind == "livelock" else None, waived), breaches
+
+
+def get_signature(books: Ledger, running: tuple[str, ...], waiting: tuple[str, ...]) -> Signature:
+    """Reduce a state to what decides the next plans."""
+    live = books.live
+    return tuple([tuple([(id, live[id].computed if id in live else 0) for id in queue]) for queue in (running, waiting)])
+
+
+def list_breaches(kind: str, period: int | None, books: Ledger, impossible: list[str]) -> list[Breach]:
+    """Name the clauses that a run which cannot go on breaks."""
+    live = shorten_list([describe(each, books) for each in books.live.values()])
+    circle = f"its state repeats every {period} iterations without an output" if kind == "livelock" else "nothing is planned any more"
+    because = f"after iteration {books.iteration} {circle}, and these requests are live: {live}"
+    clauses = ["LIV-LOOP-1"] * (kind == "livelock") + ["LIV-IMP-1" if impossible else "LIV-END-1"]
+    if impossible:
+        why = explain_impossible(books.live[impossible[0]].request, books.limits)
+        because += f"; {impossible[0]} can never finish ({why}) and was not refused"
+    return [Breach(clause, books.iteration, because) for clause in clauses]
+
+
+def describe(account: Account, books: Ledger) -> str:
+    """Show where a request stands."""
+    return f"{account.request.id} ({account.computed} of {account.known} known tokens computed)"
+
+
+# WHAT SHOULD NOT BE
+
+
+def find_idle(books: Ledger, event: Planned) -> Breach | None:
+    """Find a request that could run in an iteration that runs nothing [LIV-IDLE-1]; the books are those after the plan."""
+    if event.plan.entries or event.state.free is None:
+        return None
+    for id, account in books.live.items():
+        missing = ceil_div(account.known, books.limits.block_size) - (account.held or 0)
+        if missing <= event.state.free and not explain_impossible(account.request, books.limits):
+            because = f"iteration {books.iteration} plans nothing; {id} is live and needs {max(missing, 0)} of {event.state.free} free blocks for all its known tokens"
+            return Breach("LIV-IDLE-1", books.iteration, because)
+    return None
+
+
+def find_oldest_preempted(books: Ledger, event: Planned) -> Breach | None:
+    """Find the oldest live request among the preempted [LIV-OLD-1]."""
+    if not event.plan.preempted or not books.live:
+        return None
+    oldest = min(books.live.values(), key=lambda account: account.place)
+    if oldest.request.id not in event.plan.preempted or explain_impossible(oldest.request, books.limits):
+        return None
+    return Breach("LIV-OLD-1", books.iteration, f"iteration {books.iteration} preempts {oldest.request.id}, the oldest live request")
