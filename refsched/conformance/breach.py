@@ -1,6 +1,9 @@
 """A breach: the clause that was broken, where, and why, in a sentence."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from refsched.model import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +19,16 @@ class Breach:
         return f"{self.because} [{self.clause}]"
 
 
-def list_tokens(entries: object) -> str:
+def list_tokens(entries: Iterable[Entry]) -> str:
     """Show planned requests with their tokens, the first few of many."""
-    shown = [f"{id}:{count}" for id, _, count in entries]  # type: ignore[attr-defined]
-    return shorten_list(shown)
+    return shorten_list([f"{id}:{tokens}" for id, _, tokens in entries])
 
 
 def shorten_list(shown: list[str], most: int = 8) -> str:
     """Join names, the first few of many."""
     return ", ".join(shown[:most]) + (f", … {len(shown) - most} more" if len(shown) > most else "")
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number with its noun, in the singular where it is one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

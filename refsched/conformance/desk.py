@@ -6,6 +6,7 @@ A relation advances them by the plan it observed. Blocks have no identity here; 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from refsched.conformance.breach import count
 from refsched.model import Limits, Plan, Request
 from refsched.units import UNLIMITED, Blocks, Tokens, ceil_div
 
@@ -103,10 +104,10 @@ class Sheet:
         self.served: dict[str, Tokens] = {}
         self.number = number
 
-    def serve(self, member: Member, count: Tokens) -> None:
+    def serve(self, member: Member, tokens: Tokens) -> None:
         """Note that an entry is explained, and charge it."""
-        self.served[member.id] = count
-        self.left -= count
+        self.served[member.id] = tokens
+        self.left -= tokens
 
     def unserve(self, id: str) -> None:
         """Take a request out of the plan again; its tokens return to the budget."""
@@ -120,18 +121,18 @@ class Sheet:
         """Hold the tokens a request got against what the dialect grants it [SCH-SKIP-1, SCH-CAP-1, SCH-SHARE-1]."""
         got = self.entries.get(member.id)
         if got is None and member.id not in self.due:
-            return self.find("SCH-SKIP-1", f"leaves out {member.id}, which could get {granted} tokens; {show(self.left)} of the budget are left")
+            return self.find("SCH-SKIP-1", f"leaves out {member.id}, which could get {count(granted, 'token')}; {show(self.left)} of the budget are left")
         if got is not None and got > cap:
-            return self.find("SCH-CAP-1", f"gives {member.id} {got} tokens; the chunk cap is {cap}")
+            return self.find("SCH-CAP-1", f"gives {member.id} {count(got, 'token')}; the chunk cap is {cap}")
         if got is not None and got != granted:
-            return self.find("SCH-SHARE-1", f"gives {member.id} {got} tokens; what it lacks, the cap and the budget left allow {granted}")
+            return self.find("SCH-SHARE-1", f"gives {member.id} {count(got, 'token')}; what it lacks, the cap and the budget left allow {granted}")
         return None
 
     def judge_rest(self, clause: str, members: Sequence[Member], why: str) -> Finding | None:
         """Find an entry of one of `members` that no rule explained."""
         for member in members:
             if member.id in self.entries and member.id not in self.served:
-                return self.find(clause, f"gives {member.id} {self.entries[member.id]} tokens; {why}")
+                return self.find(clause, f"gives {member.id} {count(self.entries[member.id], 'token')}; {why}")
         return None
 
     def judge_needless(self) -> Finding | None:
@@ -148,5 +149,5 @@ def show(tokens: Tokens) -> str:
 
 def apply_entries(desk: Desk, plan: Plan) -> None:
     """Count what was planned as computed [MOD-PLAN-1]."""
-    for id, start, count in plan.entries:
-        desk.live[id].computed = start + count
+    for id, start, tokens in plan.entries:
+        desk.live[id].computed = start + tokens

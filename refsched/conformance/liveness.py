@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from refsched.conformance.breach import Breach, shorten_list
 from refsched.conformance.ledger import Account, Ledger
-from refsched.model import Planned
+from refsched.model import Completed, Plan, Planned
 from refsched.scheduling.kv import explain_impossible
 from refsched.units import ceil_div
 
@@ -40,16 +40,26 @@ class Watch:
     def forget(self) -> None:
         """Start afresh: something new happened."""
         self.seen.clear()
-        self.period, self.is_idle = None, False
+        self.period = None
 
-    def see_plan(self, books: Ledger, event: Planned) -> None:
-        """Note the state after a plan, and whether it was there before a preemption."""
-        plan, state = event.plan, event.state
+    def greet(self) -> None:
+        """Start afresh: something came from outside."""
+        self.forget()
+        self.is_idle = False
+
+    def see_plan(self, plan: Plan) -> None:
+        """Note whether a plan moves anything."""
         self.is_idle = not (plan.entries or plan.preempted or plan.rejected)
         self.preempted += len(plan.preempted)
-        if state.running is None or state.waiting is None:
+
+    def see_result(self, books: Ledger, event: Completed) -> None:
+        """Note the state after a result, and whether it was there before a preemption."""
+        if event.emitted or event.finished:
+            self.forget()
+        running, waiting = books.state.running, books.state.waiting
+        if running is None or waiting is None:
             return
-        signature = get_signature(books, state.running, state.waiting)
+        signature = get_signature(books, running, waiting)
         iteration, preempted = self.seen.setdefault(signature, (books.iteration, self.preempted))
         if preempted < self.preempted and self.period is None:
             self.period = books.iteration - iteration
@@ -60,7 +70,7 @@ class Watch:
         """Say how the trace ends, and which clauses that breaks."""
         if not books.live:
             return Liveness("live" if self.closed else "unknown"), []
-        kind = "livelock" if self.period else "stuck" if self.is_idle and self.closed else "unknown"
+        kind = "stuck" if self.is_idle and self.closed else "livelock" if self.period else "unknown"
         if kind == "unknown":
             return Liveness(kind), []
         impossible = [id for id, each in books.live.items() if explain_impossible(each.request, books.limits)]
@@ -72,7 +82,7 @@ class Watch:
 def get_signature(books: Ledger, running: tuple[str, ...], waiting: tuple[str, ...]) -> Signature:
     """Reduce a state to what decides the next plans."""
     live = books.live
-    return tuple([tuple([(id, live[id].computed if id in live else 0) for id in queue]) for queue in (running, waiting)])
+    return tuple([tuple([(id, live[id].computed) for id in queue if id in live]) for queue in (running, waiting)])
 
 
 def list_breaches(kind: str, period: int | None, books: Ledger, impossible: list[str]) -> list[Breach]:

@@ -6,23 +6,25 @@ is judged in bounded memory.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from refsched.conformance.breach import Breach
 from refsched.conformance.exact import NOT_OPTIONS, Comparison
-from refsched.conformance.invariants import PLAN_CHECKS, RESULT_CHECKS, SUBMIT_CHECKS, Because, Check
+from refsched.conformance.invariants import PLAN_CHECKS, RESULT_CHECKS, SUBMIT_CHECKS, Check
 from refsched.conformance.ledger import Ledger, Totals
 from refsched.conformance.liveness import Liveness, Watch, find_idle, find_oldest_preempted
 from refsched.conformance.protocol import Told
 from refsched.conformance.recording import Opening
 from refsched.conformance.desk import Finding
 from refsched.conformance.relation import Relation, make_relation
-from refsched.conformance.scene import Planning, Result
+from refsched.conformance.scenario import History
+from refsched.conformance.scene import Because, Planning, Result
 from refsched.dialect import OPTION_NAMES, Dialect, get_dialect, list_dialects
 from refsched.errors import InputError
 from refsched.model import Cancelled, Completed, Event, Failed, Planned, Submitted
 from refsched.scheduling.engine import ReferenceEngine
 
+Page = Mapping[str, object]
 RELATIONS = ("none", "safe", "refines", "exact")
 EMPTY = frozenset[str]()
 
@@ -36,6 +38,7 @@ class Verdict:
     asked: str
     broken: tuple[Breach, ...]
     remarks: tuple[Breach, ...]
+    scenarios: Mapping[str, Page]  # by clause
     passed: tuple[str, ...]
     inconclusive: tuple[str, ...]
     totals: Totals
@@ -90,7 +93,8 @@ def choose_dialect(hello: Mapping[str, object], name: str | None = None) -> tupl
         return None, f"no option {unknown[0]!r} is known" if unknown else f"no dialect {base!r} is known" if "name" in hello else "the hello names no dialect"
     offered = get_dialect(base).offered
     try:
-        return get_dialect(base, {option: value for option, value in options.items() if name is None or option in offered}), None
+        kept = {option: value for option, value in options.items() if name is None or option in offered}
+        return replace(get_dialect(base, kept), name=base), None
     except InputError as error:
         return None, str(error)
 
@@ -108,10 +112,14 @@ class Judge:
         self.relation: Relation | None = make_relation(dialect, limits) if dialect is not None else None
         self.exact: Comparison | None = Comparison(ReferenceEngine(dialect, limits), limits) if dialect is not None else None
         self.below: dict[str, Breach] = {}  # where refines and exact end
+        self.history = History()
+        self.scenarios: dict[str, Page] = {}
+        self.hello = opening.dialect
 
     def take(self, told: Told) -> None:
         """Judge one event, then write it down."""
         event = told.event
+        self.history.add(told)
         fallen = len(self.marks.broken)
         if isinstance(event, Planned):
             self.take_plan(event, told)
@@ -121,15 +129,25 @@ class Judge:
         elif isinstance(event, Submitted):
             self.marks.check(SUBMIT_CHECKS, EMPTY, self.books.iteration, self.books, event)
             self.books.submit(event.request, event.rejected is not None)
-            self.watch.forget()
+            self.watch.greet()
         elif isinstance(event, Cancelled):
             self.books.cancel(event.id)
-            self.watch.forget()
+            self.watch.greet()
         elif not told.unsupported:
             self.fail(event)
         if len(self.marks.broken) > fallen:
             self.relation = self.exact = None
         self.compare(event, told)
+        if len(self.marks.broken) + len(self.below) + len(self.marks.remarks) > len(self.scenarios):
+            self.keep_scenario()
+
+    def keep_scenario(self) -> None:
+        """Keep what led to the clauses that have just broken."""
+        page: Page | None = None
+        for breach in (*self.marks.broken.values(), *self.below.values(), *self.marks.remarks.values()):
+            if breach.clause not in self.scenarios:
+                page = page or self.history.page(self.books, dict(self.hello))
+                self.scenarios[breach.clause] = page
 
     # POLICY-FREE
 
@@ -140,7 +158,7 @@ class Judge:
         scene = Planning(books, event.plan, state, number, dict(event.plan.cached))
         self.marks.check(PLAN_CHECKS, self.get_told(event, told), number, scene)
         books.apply_plan(event)
-        self.watch.see_plan(books, event)
+        self.watch.see_plan(event.plan)
         self.marks.remark(find_idle(books, event))
         if self.dialect is None or self.dialect.policy == "fcfs":
             self.marks.remark(find_oldest_preempted(books, event))
@@ -169,8 +187,7 @@ class Judge:
         tells |= {"emitted", "finished"} - told.omitted | (set() if books.shares_blocks else {"unshared"})
         self.marks.check(RESULT_CHECKS, frozenset(tells), books.iteration, scene)
         books.apply_result(event)
-        if event.emitted or event.finished:
-            self.watch.forget()
+        self.watch.see_result(books, event)
 
     def fail(self, event: Event) -> None:
         """Note that the engine answered with an error of its own [MOD-ANS-1]."""
@@ -222,9 +239,11 @@ class Judge:
             broken.append(self.below.get("refines") or self.below["exact"])
         broken.sort(key=lambda breach: breach.iteration)
         promised = "safe" if self.dialect is None else "refines"
+        for breach in breaches:
+            self.scenarios.setdefault(breach.clause, self.history.page(self.books, dict(self.hello)))
         held = sorted(self.marks.held.keys() - self.marks.broken.keys() - self.marks.open.keys())
         return Verdict(
-            relation, liveness, asked or promised, tuple(broken), tuple(self.marks.remarks.values()), tuple(held),
+            relation, liveness, asked or promised, tuple(broken), tuple(self.marks.remarks.values()), self.scenarios, tuple(held),
             tuple(sorted(self.marks.open.keys() - self.marks.broken.keys())), self.books.totals, self.dialect, self.unsupported,
         )
 
