@@ -6,7 +6,7 @@ A relation advances them by the plan it observed. Blocks have no identity here; 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from refsched.conformance.breach import count
+from refsched.conformance.breach import count, shorten_list
 from refsched.model import Limits, Plan, Request
 from refsched.units import UNLIMITED, Blocks, Tokens, ceil_div
 
@@ -101,6 +101,7 @@ class Sheet:
         self.due: list[str] = list(plan.preempted)  # preemptions that no rule has explained yet
         self.gone: set[str] = set()
         self.left: Tokens = desk.budget
+        self.is_full = sum(self.entries.values()) >= desk.budget
         self.served: dict[str, Tokens] = {}
         self.number = number
 
@@ -117,16 +118,21 @@ class Sheet:
         """Make a finding of this iteration."""
         return Finding(clause, f"iteration {self.number} {because}")
 
-    def judge_share(self, member: Member, granted: Tokens, cap: Tokens) -> Finding | None:
-        """Hold the tokens a request got against what the dialect grants it [SCH-SKIP-1, SCH-CAP-1, SCH-SHARE-1]."""
-        got = self.entries.get(member.id)
-        if got is None and member.id not in self.due:
-            return self.find("SCH-SKIP-1", f"leaves out {member.id}, which could get {count(granted, 'token')}; {show(self.left)} of the budget are left")
-        if got is not None and got > cap:
+    def judge_share(self, member: Member, granted: Tokens, cap: Tokens, order: str = "SCH-ORD-1") -> Finding | None:
+        """Hold the tokens a request got against what the dialect grants it [SCH-SKIP-1, SCH-CAP-1, SCH-SHARE-1].
+
+        Where it got too few and the whole budget is used, others were served out of turn: then `order` is broken.
+        """
+        got = self.entries.get(member.id, granted if member.id in self.due else 0)
+        if got > cap:
             return self.find("SCH-CAP-1", f"gives {member.id} {count(got, 'token')}; the chunk cap is {cap}")
-        if got is not None and got != granted:
-            return self.find("SCH-SHARE-1", f"gives {member.id} {count(got, 'token')}; what it lacks, the cap and the budget left allow {granted}")
-        return None
+        if got == granted:
+            return None
+        if got < granted and self.is_full:
+            return self.find(order, f"gives {member.id} {count(got, 'token')} and uses up the budget; {granted} are its due before those who come later")
+        if got == 0:
+            return self.find("SCH-SKIP-1", f"leaves out {member.id}, which could get {count(granted, 'token')}; {show(self.left)} of the budget are left")
+        return self.find("SCH-SHARE-1", f"gives {member.id} {count(got, 'token')}; what it lacks, the cap and the budget left allow {granted}")
 
     def judge_rest(self, clause: str, members: Sequence[Member], why: str) -> Finding | None:
         """Find an entry of one of `members` that no rule explained."""
@@ -145,6 +151,11 @@ class Sheet:
 def show(tokens: Tokens) -> str:
     """Show a number of tokens that may be without limit."""
     return "all" if tokens > UNLIMITED // 2 else str(tokens)
+
+
+def show_queue(ids: Sequence[str]) -> str:
+    """Show the ids of a queue in order."""
+    return shorten_list(list(ids)) or "nobody"
 
 
 def apply_entries(desk: Desk, plan: Plan) -> None:

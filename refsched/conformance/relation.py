@@ -29,6 +29,10 @@ class Rule(Protocol):
         """Explain a plan, moving requests and blocks as it was observed, or name what forbids it."""
         ...
 
+    def judge_queues(self, sheet: Sheet, state: State) -> Finding | None:
+        """Judge the queues told with a plan, as far as the rule fixes them."""
+        ...
+
 
 RULES: Mapping[str, Callable[[Dialect, Limits], Rule]] = {
     "document-a": DocumentA,
@@ -65,7 +69,7 @@ class Relation:
         finding = self.rule.judge(sheet, plan)
         if finding is None:
             apply_entries(self.rule.desk, plan)
-            finding = judge_blocks(self.rule.desk, sheet, state)
+            finding = judge_blocks(self.rule.desk, sheet, state) or self.rule.judge_queues(sheet, state)
         return finding
 
     def complete(self, emitted: Sequence[str], finished: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ passed over and the walk goes on.
 
 from refsched.conformance.desk import Desk, Finding, Member, Sheet
 from refsched.dialect import Dialect
-from refsched.model import Limits, Plan, Request
+from refsched.model import Limits, Plan, Request, State
 from refsched.units import Tokens
 
 
@@ -25,6 +25,10 @@ class DocumentA:
         self.promote()
         return self.judge_active(sheet) or self.judge_waiting(sheet) or sheet.judge_needless()
 
+    def judge_queues(self, sheet: Sheet, state: State) -> Finding | None:
+        """Leave queues open: how an engine keeps them is its own business under this rule."""
+        return None
+
     def promote(self) -> None:
         """Let requests whose whole prompt is computed be active, behind those that were before."""
         desk = self.desk
@@ -39,7 +43,7 @@ class DocumentA:
             if member.id not in sheet.entries:
                 return sheet.find("SCH-DOC-1", f"leaves out {member.id}, which is active and has budget and a slot for a token")
             self.desk.take(member, self.desk.lacks(member, member.computed + 1))
-            finding = sheet.judge_share(member, 1, 1)
+            finding = sheet.judge_share(member, 1, 1, "SCH-DOC-1")
             sheet.serve(member, 1)
             if finding is not None:
                 return finding
@@ -53,7 +57,7 @@ class DocumentA:
             granted = self.get_chunk(sheet, member)
             if granted <= 0 or (member.computed == 0 and seats <= 0):
                 continue
-            finding = sheet.judge_share(member, granted, desk.cap)
+            finding = sheet.judge_share(member, granted, desk.cap, "SCH-DOC-2")
             if finding is not None:
                 return finding
             seats -= member.computed == 0

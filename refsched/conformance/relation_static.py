@@ -5,7 +5,7 @@ A member's blocks for all it will ever need are taken when the batch is formed; 
 
 from refsched.conformance.desk import Desk, Finding, Sheet
 from refsched.dialect import Dialect
-from refsched.model import Limits, Plan, Request
+from refsched.model import Limits, Plan, Request, State
 
 
 class Static:
@@ -29,6 +29,10 @@ class Static:
                 return finding
             sheet.serve(member, max(granted, 0))
         return sheet.judge_rest("SCH-STA-1", self.desk.waiting, "it is no member of the batch under way") or sheet.judge_needless()
+
+    def judge_queues(self, sheet: Sheet, state: State) -> Finding | None:
+        """Leave queues open: how an engine keeps them is its own business under this rule."""
+        return None
 
     def form_batch(self) -> None:
         """Let waiting requests be members while there are places and all the blocks each will need [SCH-STA-2]."""

@@ -7,9 +7,9 @@ only a plan without preemptions may admit, and only from the head of the waiting
 
 from bisect import insort
 
-from refsched.conformance.desk import Desk, Finding, Member, Sheet
+from refsched.conformance.desk import Desk, Finding, Member, Sheet, show_queue
 from refsched.dialect import Dialect
-from refsched.model import Limits, Plan, Request
+from refsched.model import Limits, Plan, Request, State
 from refsched.units import UNLIMITED, Tokens
 
 
@@ -40,6 +40,13 @@ class VllmV1:
         """Give this iteration's chunk cap; a dialect may lift it for a request that is alone in the engine."""
         alone = len(self.desk.running) + len(self.desk.waiting) <= 1
         return UNLIMITED if alone and self.dialect.chunk_cap_lifted_when_alone else self.desk.cap
+
+    def judge_queues(self, sheet: Sheet, state: State) -> Finding | None:
+        """Hold the place where the preempted are told to wait against the dialect's [SCH-PRE-4]."""
+        waiting = tuple(member.id for member in self.desk.waiting)
+        if not sheet.gone or state.waiting is None or state.waiting == waiting:
+            return None
+        return sheet.find("SCH-PRE-4", f"leaves waiting {show_queue(state.waiting)}; the order is {show_queue(waiting)}")
 
     # RUNNING
 
@@ -99,7 +106,7 @@ class VllmV1:
             granted = min(head.known, cap, sheet.left)
             if not self.passes_gate(head, granted):
                 return self.judge_blocked(sheet, head)
-            finding = sheet.judge_share(head, granted, cap)
+            finding = sheet.judge_share(head, granted, cap, "SCH-ADM-4")
             if finding is not None:
                 return finding
             self.enter(sheet, head, granted)
