@@ -25,12 +25,21 @@ class Dialect:
     offered: frozenset[str]
     policy: str
     order: str
+    decode_limit: int
     admission_gate: str
     watermark_blocks: int
+    watermark_percent: int
+    slot_rounding: str
     chunk_cap_lifted_when_alone: bool
+    decode_reserve: str
+    decodes_counted: bool
     self_victim: str
+    victim_reset: str
     prefix_cache: bool
+    planning_rejects: str
+    rejection_ends_step: bool
     impossible: str
+    stop: str
 
     def options(self) -> dict[str, Value]:
         """Give the resulting set of options by name, as reports print it."""

@@ -10,9 +10,11 @@ from typing import Protocol
 from refsched.dialect import Dialect
 from refsched.model import Limits, Plan, Request, State
 from refsched.scheduling.kv import explain_impossible
-from refsched.scheduling.policies import POLICIES
-from refsched.scheduling.queues import Live, Queues
-from refsched.units import UNLIMITED
+from refsched.scheduling.live import Live
+from refsched.scheduling.policies import POLICIES, REFUSALS
+from refsched.scheduling.prefix import PrefixPool, Reuse
+from refsched.scheduling.queues import Queues
+from refsched.units import UNLIMITED, Tokens
 
 
 class Engine(Protocol):
@@ -57,20 +59,29 @@ class ReferenceEngine:
         """Let a request wait, or return why it can never finish [decision 3]."""
         if request.id in self.live:
             return f"a live request is already named {request.id}"
-        reason = explain_impossible(request, self.limits)
-        if reason is not None and self.dialect.impossible == "reject":
-            return reason
+        if self.dialect.impossible == "reject":
+            reason = self.explain_impossible(request)
+            if reason is not None:
+                return reason
         live = self.live[request.id] = Live(request, self.submitted)
         self.submitted += 1
         self.queues.enqueue(live)
         return None
 
+    def explain_impossible(self, request: Request) -> str | None:
+        """Say why a request can never finish under the limits, or can never enter under this rule."""
+        reason = explain_impossible(request, self.limits, self.dialect.stop)
+        refusal = REFUSALS.get(self.dialect.rule)
+        return refusal(self.queues, request) if reason is None and refusal is not None else reason
+
     def plan(self) -> Plan:
-        """Let the policy choose, and count what it planned as computed."""
+        """Let the policy choose, count what it planned as computed, and forget whom it refused."""
         plan = self.select_iteration(self.queues)
         live = self.live
         for id, start, count in plan.entries:
             live[id].computed = start + count
+        for id in plan.rejected:
+            del live[id]
         return plan
 
     def complete(self, emitted: Sequence[str], finished: Sequence[str]) -> None:
@@ -99,7 +110,15 @@ class ReferenceEngine:
         return State(
             running=tuple(live.id for live in queues.running),
             waiting=tuple(live.id for live in queues.waiting),
-            computed={live.id: live.computed for live in self.live.values()},
+            computed={live.id: self.count_computed(live) for live in self.live.values()},
             held=dict(pool.held),
             free=None if pool.total == UNLIMITED else pool.free,
         )
+
+    def count_computed(self, live: Live) -> Tokens:
+        """Count the tokens a request need not compute: those it has, or those that a lookup would find now."""
+        return live.computed or len(self.queues.pool.find(live).blocks) * self.limits.block_size
+
+    def reuse(self) -> Reuse | None:
+        """Count what admissions found in the prefix cache, or return None where the dialect has none [A18]."""
+        return self.queues.pool.reuse if isinstance(self.queues.pool, PrefixPool) else None

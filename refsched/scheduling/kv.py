@@ -4,8 +4,21 @@ Arithmetic only; blocks have no identity here. Blocks are taken just in time, fo
 request may fill the slack of its own last block, never another's [decision 2].
 """
 
+from typing import NamedTuple
+
 from refsched.model import Limits, Request
+from refsched.scheduling.live import Live
 from refsched.units import UNLIMITED, Blocks, Tokens, ceil_div
+
+
+class Hit(NamedTuple):
+    """Name the blocks in which a request's first tokens were found, and count those that nobody holds now."""
+
+    blocks: tuple[int, ...]
+    idle: Blocks
+
+
+NO_HIT = Hit((), 0)
 
 
 class Pool:
@@ -23,6 +36,13 @@ class Pool:
     def blocks_for(self, tokens: Tokens) -> Blocks:
         """Count the blocks that hold `tokens` tokens of one request."""
         return ceil_div(tokens, self.block_size)
+
+    def find(self, live: Live) -> Hit:
+        """Find nothing: this pool does not look at content."""
+        return NO_HIT
+
+    def adopt(self, live: Live, hit: Hit) -> None:
+        """Let a request in; it holds nothing yet."""
 
     def grow(self, owner: str, tokens: Tokens) -> bool:
         """Make `owner` hold the blocks for its first `tokens` tokens, or change nothing and return False."""
@@ -54,22 +74,31 @@ class Pool:
         return sum(counts) == self.total and min(counts) >= 0
 
 
-def get_longest(request: Request, limits: Limits) -> Tokens:
+STOP_MARGINS = {"reaches": 0, "exceeds": 1}  # tokens past max_len - 1 that a request may come to know
+
+
+def get_end(limits: Limits, stop: str) -> Tokens | None:
+    """Give the count of known tokens at which a request ends early, or None where nothing cuts it (choice `stop`)."""
+    return None if limits.max_len is None or stop == "never" else limits.max_len + STOP_MARGINS[stop]
+
+
+def get_longest(request: Request, limits: Limits, stop: str = "reaches") -> Tokens:
     """Count the tokens a request may know at its end: prompt and output, cut at max_len (never below one output)."""
-    wanted = request.prompt + request.output
-    return wanted if limits.max_len is None else max(min(wanted, limits.max_len), request.prompt + 1)
+    wanted, end = request.prompt + request.output, get_end(limits, stop)
+    return wanted if end is None else max(min(wanted, end), request.prompt + 1)
 
 
-def explain_impossible(request: Request, limits: Limits) -> str | None:
+def explain_impossible(request: Request, limits: Limits, stop: str = "reaches") -> str | None:
     """Say why `request` can never finish under `limits`, or return None if it can [decision 3].
 
     The last output token is never written to KV: a request that ends with n known tokens needs n - 1 slots.
     """
-    if limits.max_len is not None and request.prompt >= limits.max_len:
+    end = get_end(limits, stop)
+    if end is not None and request.prompt >= end:
         return f"the prompt has {request.prompt} tokens; max_len is {limits.max_len}, which must also hold an output"
     if limits.num_blocks is None:
         return None
-    slots = get_longest(request, limits) - 1
+    slots = get_longest(request, limits, stop) - 1
     needed = ceil_div(slots, limits.block_size)
     if needed > limits.num_blocks:
         return f"{slots} KV slots need {needed} blocks of {limits.block_size}; the pool has {limits.num_blocks}"

@@ -1,8 +1,8 @@
 """The driver's side of the protocol: which planned requests get an output token, and which of them end.
 
 An entry that reaches the end of the known tokens yields one output token, the first output included [decision 1].
-A request ends at its output count, or where its known tokens reach max_len. The driver keeps its own books: it
-trusts nothing of the engine but the plan.
+A request ends at its output count, or where its known tokens reach max_len (choice `stop`: some engines let them
+exceed it, or never look). The driver keeps its own books: it trusts nothing of the engine but the plan.
 """
 
 from refsched.errors import EngineError
@@ -16,12 +16,12 @@ class Course:
 
     __slots__ = ("emitting_since", "known", "last_emission", "longest", "prompt", "ranges", "scheduled")
 
-    def __init__(self, request: Request, limits: Limits):
+    def __init__(self, request: Request, limits: Limits, stop: str):
         self.prompt: Tokens = request.prompt
         self.known: Tokens = request.prompt
         self.longest: Tokens = request.prompt + request.output
         if limits.max_len is not None:
-            self.longest = get_longest(request, limits)
+            self.longest = get_longest(request, limits, stop)
         self.scheduled: int | None = None  # first iteration that planned it
         self.emitting_since = self.last_emission = -2
         self.ranges: list[tuple[int, int]] = []
@@ -36,14 +36,15 @@ class Course:
 class Progress:
     """Follow all live requests; one call settles one iteration."""
 
-    def __init__(self, limits: Limits):
+    def __init__(self, limits: Limits, stop: str = "reaches"):
         self.limits = limits
+        self.stop = stop
         self.live: dict[str, Course] = {}
         self.iteration = -1
 
     def start(self, request: Request) -> None:
         """Follow a request that the engine accepted."""
-        self.live[request.id] = Course(request, self.limits)
+        self.live[request.id] = Course(request, self.limits, self.stop)
 
     def settle(self, plan: Plan) -> tuple[Work, tuple[str, ...], tuple[str, ...]]:
         """Count the work of a plan, and name who emits a token at its end and who is finished with it.

@@ -4,22 +4,11 @@ from bisect import insort
 from collections import deque
 
 from refsched.dialect import Dialect
-from refsched.model import Entry, Limits, Plan, Request
+from refsched.model import Entry, Limits, Plan
 from refsched.scheduling.kv import Pool
-from refsched.units import UNLIMITED, Tokens
-
-
-class Live:
-    """Follow one request inside the engine: tokens it knows (prompt and outputs so far) and tokens computed."""
-
-    __slots__ = ("arrival", "computed", "id", "known", "request")
-
-    def __init__(self, request: Request, arrival: int):
-        self.request = request
-        self.id = request.id
-        self.arrival = arrival  # place in the order of submission
-        self.known: Tokens = request.prompt
-        self.computed: Tokens = 0
+from refsched.scheduling.live import Live, get_rank
+from refsched.scheduling.prefix import PrefixPool
+from refsched.units import UNLIMITED, Blocks, Tokens
 
 
 class Queues:
@@ -27,13 +16,16 @@ class Queues:
 
     def __init__(self, dialect: Dialect, limits: Limits):
         self.dialect = dialect
+        self.limits = limits
         self.waiting: deque[Live] = deque()
         self.running: list[Live] = []
-        self.pool = Pool(limits.block_size, limits.num_blocks)
+        self.pool: Pool | PrefixPool = (PrefixPool if dialect.prefix_cache else Pool)(limits.block_size, limits.num_blocks)
         self.token_budget: Tokens = limits.token_budget or UNLIMITED
         self.max_seqs: int = limits.max_seqs or UNLIMITED
         self.chunk_cap: Tokens = limits.chunk_cap or UNLIMITED
         self.max_len: Tokens = limits.max_len or UNLIMITED
+        self.decode_limit: int = dialect.decode_limit or UNLIMITED
+        self.share_kept_free: Blocks = (limits.num_blocks or 0) * dialect.watermark_percent // 100
 
     def enqueue(self, live: Live) -> None:
         """Let a new request wait behind everyone it does not precede."""
@@ -43,30 +35,29 @@ class Queues:
             self.waiting.append(live)
 
     def preempt(self, victim: Live) -> None:
-        """Take everything computed from `victim` and let it wait again: first in line, or by rank [recompute]."""
+        """Take the blocks of `victim` and let it wait again: first in line, or by rank [recompute]."""
         self.running.remove(victim)
         self.pool.release(victim.id)
-        victim.computed = 0
+        victim.preemptions += 1
+        if self.dialect.victim_reset == "at-once":
+            victim.restart()
         if self.dialect.policy == "priority":
             insort(self.waiting, victim, key=get_rank)
         else:
             self.waiting.appendleft(victim)
 
 
-def get_rank(live: Live) -> tuple[int, int]:
-    """Order requests by priority, then by submission; the smaller is the better."""
-    return live.request.priority, live.arrival
-
-
 class Draft:
     """Collect a plan while the budget lasts."""
 
-    __slots__ = ("budget", "entries", "preempted")
+    __slots__ = ("budget", "cached", "entries", "preempted", "rejected")
 
     def __init__(self, budget: Tokens):
         self.budget = budget
         self.entries: list[Entry] = []
-        self.preempted: list[str] = []
+        self.preempted: list[Live] = []
+        self.rejected: list[str] = []
+        self.cached: list[tuple[str, Tokens]] = []
 
     def add(self, live: Live, count: Tokens) -> None:
         """Plan the next `count` tokens of a request and charge them to the budget."""
@@ -83,4 +74,5 @@ class Draft:
 
     def plan(self) -> Plan:
         """Return what was collected."""
-        return Plan(tuple(self.entries), tuple(self.preempted))
+        preempted = tuple(live.id for live in self.preempted)
+        return Plan(tuple(self.entries), preempted, tuple(self.rejected), tuple(self.cached))

@@ -79,7 +79,9 @@ def get_signature(state: State) -> Signature | None:
     return tuple((id, computed.get(id, 0)) for id in state.running), tuple((id, computed.get(id, 0)) for id in state.waiting)
 
 
-def explain_blocked(state: State, limits: Limits, live: Iterable[tuple[Request, Tokens]]) -> tuple[Blocked, ...]:
+def explain_blocked(
+    state: State, limits: Limits, live: Iterable[tuple[Request, Tokens]], stop: str = "reaches"
+) -> tuple[Blocked, ...]:
     """Show, for each live request and its known tokens, what it holds and what it lacks."""
     held: Mapping[str, Blocks] = state.held or {}
     computed: Mapping[str, Tokens] = state.computed or {}
@@ -90,7 +92,7 @@ def explain_blocked(state: State, limits: Limits, live: Iterable[tuple[Request, 
             known=known,
             holds=held.get(request.id, 0),
             lacks=max(0, ceil_div(known, limits.block_size) - held.get(request.id, 0)),
-            impossible=explain_impossible(request, limits),
+            impossible=explain_impossible(request, limits, stop),
         )
         for request, known in live
     )

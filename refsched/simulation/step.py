@@ -34,20 +34,32 @@ class Simulated:
 
 
 def simulate(
-    engine: Engine, limits: Limits, cost: CostModel, offers: Iterable[Offer], observers: Sequence[Observer] = ()
+    engine: Engine,
+    limits: Limits,
+    cost: CostModel,
+    offers: Iterable[Offer],
+    observers: Sequence[Observer] = (),
+    stop: str = "reaches",
 ) -> Simulated:
     """Run `offers` through `engine`, iteration by iteration; raise InputError where two offers share a name.
 
-    Raise EngineError if the engine plans what cannot be carried out.
+    `stop` is a dialect's choice of where max_len ends a request. Raise EngineError if the engine plans what cannot be
+    carried out.
     """
-    return Stepper(engine, limits, cost, offers, observers).run()
+    return Stepper(engine, limits, cost, offers, observers, stop).run()
 
 
 class Stepper:
     """Drive one engine through one workload."""
 
     def __init__(
-        self, engine: Engine, limits: Limits, cost: CostModel, offers: Iterable[Offer], observers: Sequence[Observer]
+        self,
+        engine: Engine,
+        limits: Limits,
+        cost: CostModel,
+        offers: Iterable[Offer],
+        observers: Sequence[Observer],
+        stop: str,
     ):
         self.engine, self.limits, self.cost, self.observers = engine, limits, cost, observers
         self.offers = sorted(offers, key=lambda offer: offer.at)  # stable: equal times keep their order
@@ -55,7 +67,7 @@ class Stepper:
         self.records: list[Record | None] = [None] * len(self.offers)
         self.arrived = 0
         self.cancels: list[tuple[Ticks, int]] = []
-        self.progress = Progress(limits)
+        self.progress = Progress(limits, stop)
         self.watch = Watch()
         self.now: Ticks = 0
         self.starts: list[Ticks] = []
@@ -178,7 +190,7 @@ class Stepper:
         """Say how the run ended, and who is blocked by what if it could not go on."""
         state = self.engine.state()
         live = [(self.offers[self.place[id]].request, course.known) for id, course in self.progress.live.items()]
-        return Ending(kind, len(self.ends), period, state.free, explain_blocked(state, self.limits, live))
+        return Ending(kind, len(self.ends), period, state.free, explain_blocked(state, self.limits, live, self.progress.stop))
 
     def conclude(self, ending: Ending) -> Simulated:
         """Account for every request offered, the unfinished and the never sent included."""

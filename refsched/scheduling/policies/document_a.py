@@ -8,30 +8,36 @@ prompt is partly computed stays in `waiting`, where it keeps its KV and its plac
 """
 
 from refsched.model import Plan
-from refsched.scheduling.queues import Draft, Live, Queues
+from refsched.scheduling.live import Live
+from refsched.scheduling.order import arrange_running, arrange_waiting, pass_turns, pass_waiting_turns
+from refsched.scheduling.queues import Draft, Queues
 
 
 def select_iteration(queues: Queues) -> Plan:
     """Plan one token for each active request, then a chunk for each waiting one, in order [A14]."""
     draft = Draft(queues.token_budget)
     join_active(queues)
+    arrange_running(queues)
+    arrange_waiting(queues)
     serve_active(queues, draft)
     serve_waiting(queues, draft)
+    pass_turns(queues, draft)
+    pass_waiting_turns(queues, draft)
     return draft.plan()
 
 
 def join_active(queues: Queues) -> None:
-    """Move the requests whose prefill completed in the last iteration to the end of the active ones."""
-    ready = [live for live in queues.waiting if live.computed >= live.request.prompt]
+    """Move the requests that got their first output in the last iteration to the end of the active ones."""
+    ready = [live for live in queues.waiting if live.known > live.request.prompt]
     for live in ready:
         queues.waiting.remove(live)
         queues.running.append(live)
 
 
 def serve_active(queues: Queues, draft: Draft) -> None:
-    """Give each active request one token if one KV slot can be reserved for it; stop when the budget is 0."""
+    """Give each active request one token if one KV slot can be reserved for it; stop when the budget is 0 [A17]."""
     for live in queues.running:
-        if draft.budget == 0:
+        if draft.budget == 0 or len(draft.entries) == queues.decode_limit:
             break
         if queues.pool.grow(live.id, live.computed + 1):
             draft.add(live, 1)

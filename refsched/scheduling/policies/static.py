@@ -6,8 +6,8 @@ is left of its known tokens, up to the chunk cap and the budget.
 """
 
 from refsched.model import Plan
-from refsched.scheduling.queues import Draft, Live, Queues
-from refsched.units import Tokens
+from refsched.scheduling.queues import Draft, Queues
+from refsched.scheduling.steps import get_reservation
 
 
 def select_iteration(queues: Queues) -> Plan:
@@ -25,12 +25,6 @@ def select_iteration(queues: Queues) -> Plan:
 def form_batch(queues: Queues) -> None:
     """Take waiting requests in order while a place is free and the pool can reserve all that each will need."""
     while queues.waiting and len(queues.running) < queues.max_seqs:
-        if not queues.pool.grow(queues.waiting[0].id, get_reservation(queues, queues.waiting[0])):
+        if not queues.pool.grow(queues.waiting[0].id, get_reservation(queues, queues.waiting[0].request)):
             break
         queues.running.append(queues.waiting.popleft())
-
-
-def get_reservation(queues: Queues, live: Live) -> Tokens:
-    """Count the KV slots a request needs until its end; the last output token is never written [decision 2]."""
-    request = live.request
-    return max(min(request.prompt + request.output, queues.max_len), request.prompt + 1) - 1
