@@ -3,11 +3,13 @@
 A relation advances them by the plan it observed. Blocks have no identity here; the prefix cache has its own desk.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from refsched.conformance.breach import count, shorten_list
+from refsched.dialect import Dialect
 from refsched.model import Limits, Plan, Request
+from refsched.scheduling.kv import get_longest
 from refsched.units import UNLIMITED, Blocks, Tokens, ceil_div
 
 
@@ -19,64 +21,144 @@ class Finding(NamedTuple):
 
 
 class Member:
-    """Follow one live request; `cached` is what its last admission took from the prefix cache."""
+    """Follow one live request; `goal` is what it knew when it last began to wait, up to which it prefills."""
 
-    __slots__ = ("blocks", "cached", "computed", "id", "known", "place", "request", "wanted")
+    __slots__ = ("blocks", "chain", "computed", "goal", "id", "known", "place", "request", "turn", "wanted")
 
-    def __init__(self, request: Request, place: int, wanted: Tokens):
+    def __init__(self, request: Request, place: int, wanted: Tokens, turn: int):
         self.request = request
         self.id = request.id
-        self.place = place
+        self.place = place  # in the order of submission
+        self.turn = turn  # the last iteration that planned it, or that was over when it came
         self.wanted = wanted  # known tokens at its end
         self.known: Tokens = request.prompt
+        self.goal: Tokens = request.prompt
         self.computed: Tokens = 0
-        self.cached: Tokens = 0
         self.blocks: Blocks = 0
+        self.chain: list[int] = []  # which blocks, where they have an identity
 
     def rank(self) -> tuple[int, int]:
         """Order by priority, then by submission; the smaller is the better."""
         return self.request.priority, self.place
 
+    def is_prefilling(self) -> bool:
+        """Tell whether tokens that it knew when it began to wait are still to be computed."""
+        return self.computed < self.goal
 
-class Desk:
-    """Keep who runs, who waits and who holds how many blocks."""
+    def is_decoding(self) -> bool:
+        """Tell whether it lacks one token only, past its prompt."""
+        return self.known - self.computed == 1 and self.computed >= self.request.prompt
 
-    def __init__(self, limits: Limits):
-        self.limits = limits
-        self.live: dict[str, Member] = {}
-        self.running: list[Member] = []
-        self.waiting: list[Member] = []
-        self.submitted = 0
-        self.budget: Tokens = limits.token_budget or UNLIMITED
-        self.seats: int = limits.max_seqs or UNLIMITED
-        self.cap: Tokens = limits.chunk_cap or UNLIMITED
-        self.max_len: Tokens = limits.max_len or UNLIMITED
-        self.total: Blocks = limits.num_blocks or UNLIMITED
-        self.free: Blocks = self.total
+    def restart(self) -> None:
+        """Begin again: everything known is to be prefilled."""
+        self.computed, self.goal = 0, self.known
 
-    def blocks_for(self, tokens: Tokens) -> Blocks:
-        """Count the blocks that hold the first `tokens` tokens of a request; none are held past max_len."""
-        return ceil_div(min(tokens, self.max_len), self.limits.block_size)
 
-    def lacks(self, member: Member, tokens: Tokens) -> Blocks:
-        """Count the blocks a request must still get to hold its first `tokens` tokens."""
-        return max(0, self.blocks_for(tokens) - member.blocks)
+class Found(NamedTuple):
+    """Hold what a lookup in the prefix cache finds: blocks, and how many of them nobody holds."""
 
-    def take(self, member: Member, blocks: Blocks) -> None:
-        """Give free blocks to a request."""
-        member.blocks += blocks
-        self.free -= blocks
+    blocks: tuple[int, ...] = ()
+    idle: Blocks = 0
+
+
+class CountingPool:
+    """Count blocks that have no identity."""
+
+    def __init__(self, total: Blocks, size: Tokens):
+        self.size = size
+        self.free = total
+
+    def find(self, member: Member) -> Found:
+        """Find nothing: there is no cache."""
+        return Found()
+
+    def adopt(self, member: Member, found: Found) -> None:
+        """Let a request hold what was found."""
+
+    def grow(self, member: Member, tokens: Tokens) -> None:
+        """Let a request hold the blocks for its first `tokens` tokens."""
+        missing = max(0, ceil_div(tokens, self.size) - member.blocks)
+        member.blocks += missing
+        self.free -= missing
+
+    def fill(self, member: Member, tokens: Tokens) -> None:
+        """Note that the first `tokens` tokens of a request are computed."""
 
     def give_back(self, member: Member) -> None:
         """Return all blocks of a request."""
         self.free += member.blocks
         member.blocks = 0
 
+
+class Pool(Protocol):
+    """Be one of the two pools: with or without a prefix cache."""
+
+    @property
+    def free(self) -> Blocks: ...
+    def find(self, member: Member) -> Found: ...
+    def adopt(self, member: Member, found: Found) -> None: ...
+    def grow(self, member: Member, tokens: Tokens) -> None: ...
+    def fill(self, member: Member, tokens: Tokens) -> None: ...
+    def give_back(self, member: Member) -> None: ...
+
+
+ORDERS: Mapping[str, Callable[[Member], object]] = {
+    "arrival": lambda member: member.place,
+    "priority": Member.rank,
+    "waiting-time": lambda member: member.turn,
+}
+
+
+class Desk:
+    """Keep who runs, who waits and who holds how many blocks."""
+
+    def __init__(self, dialect: Dialect, limits: Limits, pool: Pool | None = None):
+        self.dialect, self.limits = dialect, limits
+        self.live: dict[str, Member] = {}
+        self.running: list[Member] = []
+        self.waiting: list[Member] = []
+        self.submitted = 0
+        self.number = -1  # of the iteration under way
+        self.budget: Tokens = limits.token_budget or UNLIMITED
+        self.seats: int = limits.max_seqs or UNLIMITED
+        self.cap: Tokens = limits.chunk_cap or UNLIMITED
+        self.max_len: Tokens = limits.max_len or UNLIMITED
+        self.ceiling: Tokens = UNLIMITED  # no blocks are taken past it
+        self.decode_limit: int = dialect.decode_limit or UNLIMITED
+        self.pool: Pool = pool or CountingPool(limits.num_blocks or UNLIMITED, limits.block_size)
+
+    @property
+    def free(self) -> Blocks:
+        """Count the free blocks."""
+        return self.pool.free
+
+    def blocks_for(self, tokens: Tokens) -> Blocks:
+        """Count the blocks that hold the first `tokens` tokens of a request."""
+        return ceil_div(min(tokens, self.ceiling), self.limits.block_size)
+
+    def lacks(self, member: Member, tokens: Tokens) -> Blocks:
+        """Count the blocks a request must still get to hold its first `tokens` tokens."""
+        return max(0, self.blocks_for(tokens) - member.blocks)
+
+    def take(self, member: Member, tokens: Tokens) -> None:
+        """Give a request the blocks for its first `tokens` tokens."""
+        self.pool.grow(member, min(tokens, self.ceiling))
+
+    def count_kept_free(self) -> Blocks:
+        """Count the blocks that an admission must leave free: a share of the pool always, the watermark unless nothing runs."""
+        share = (self.limits.num_blocks or 0) * self.dialect.watermark_percent // 100
+        return share + (self.dialect.watermark_blocks if self.running else 0)
+
+    def arrange(self, queue: list[Member]) -> None:
+        """Sort a queue as the dialect's order says; equals keep their places [A17]."""
+        if self.dialect.order in ORDERS:
+            queue.sort(key=ORDERS[self.dialect.order])  # type: ignore[arg-type]
+
     def enter(self, request: Request) -> Member:
-        """Open the books for a request; where it waits is the relation's business."""
-        wanted = max(min(request.prompt + request.output, self.max_len), request.prompt + 1)
+        """Open the books for a request; where it waits is the rule's business."""
         self.submitted += 1
-        member = self.live[request.id] = Member(request, self.submitted, wanted)
+        wanted = get_longest(request, self.limits, self.dialect.stop)
+        member = self.live[request.id] = Member(request, self.submitted, wanted, self.number)
         return member
 
     def leave(self, id: str) -> None:
@@ -84,26 +166,34 @@ class Desk:
         member = self.live.pop(id, None)
         if member is not None:
             (self.running if member in self.running else self.waiting).remove(member)
-            self.give_back(member)
+            self.pool.give_back(member)
 
     def preempt(self, member: Member) -> None:
-        """Take all blocks and computed tokens of a running request; where it waits is the relation's business."""
+        """Take all blocks and computed tokens of a running request; where it waits is the rule's business."""
         self.running.remove(member)
-        self.give_back(member)
-        member.computed = 0
+        self.pool.give_back(member)
+        if self.dialect.victim_reset == "at-once":
+            member.restart()
+
+    def apply(self, plan: Plan) -> None:
+        """Count what was planned as computed [MOD-PLAN-1]."""
+        for id, start, tokens in plan.entries:
+            self.live[id].computed, self.live[id].turn = start + tokens, self.number
 
 
 class Sheet:
     """Hold one observed plan while a relation walks through it."""
 
-    def __init__(self, desk: Desk, plan: Plan, number: int):
+    def __init__(self, desk: Desk, plan: Plan):
         self.entries = {entry.id: entry.count for entry in plan.entries}
         self.due: list[str] = list(plan.preempted)  # preemptions that no rule has explained yet
-        self.gone: set[str] = set()
+        self.refused: list[str] = list(plan.rejected)  # refusals likewise
+        self.cached = dict(plan.cached)
+        self.gone: dict[str, Member] = {}  # preempted, in order
         self.left: Tokens = desk.budget
         self.is_full = sum(self.entries.values()) >= desk.budget
         self.served: dict[str, Tokens] = {}
-        self.number = number
+        self.number = desk.number
 
     def serve(self, member: Member, tokens: Tokens) -> None:
         """Note that an entry is explained, and charge it."""
@@ -141,6 +231,12 @@ class Sheet:
                 return self.find(clause, f"gives {member.id} {count(self.entries[member.id], 'token')}; {why}")
         return None
 
+    def judge_blocked(self, desk: Desk, head: Member) -> Finding | None:
+        """Find an admission of a head that does not pass the gate, or past it [SCH-ADM-3, SCH-ADM-4]."""
+        return self.judge_rest("SCH-ADM-3", [head], f"it does not pass the gate, {desk.free} blocks are free") or self.judge_rest(
+            "SCH-ADM-4", desk.waiting, f"{head.id} waits before it"
+        )
+
     def judge_needless(self) -> Finding | None:
         """Find a preemption that no shortage of blocks explains [SCH-PRE-2]."""
         if self.due:
@@ -157,8 +253,3 @@ def show_queue(ids: Sequence[str]) -> str:
     """Show the ids of a queue in order."""
     return shorten_list(list(ids)) or "nobody"
 
-
-def apply_entries(desk: Desk, plan: Plan) -> None:
-    """Count what was planned as computed [MOD-PLAN-1]."""
-    for id, start, tokens in plan.entries:
-        desk.live[id].computed = start + tokens

@@ -17,13 +17,13 @@ class Account:
 
     __slots__ = ("computed", "emitted", "held", "known", "longest", "place", "request", "was_planned")
 
-    def __init__(self, request: Request, limits: Limits, place: int):
+    def __init__(self, request: Request, longest: Tokens, place: int):
         self.request = request
         self.place = place  # in the order of submission
         self.known: Tokens = request.prompt
         self.computed: Tokens = 0
         self.emitted: Tokens = 0
-        self.longest: Tokens = get_longest(request, limits)
+        self.longest = longest  # known tokens at its end
         self.held: Blocks | None = None
         self.was_planned = False
 
@@ -47,8 +47,9 @@ class Totals:
 class Ledger:
     """Keep the accounts of all live requests; memory follows their number, not the length of the trace."""
 
-    def __init__(self, limits: Limits, shares_blocks: bool = False):
+    def __init__(self, limits: Limits, shares_blocks: bool = False, stop: str = "reaches"):
         self.limits = limits
+        self.stop = stop  # where max_len ends a request
         self.shares_blocks = shares_blocks  # one block may count for several holders: sums say nothing then
         self.live: dict[str, Account] = {}
         self.totals = Totals()
@@ -63,7 +64,7 @@ class Ledger:
         self.totals.refused += refused
         self.shares_blocks = self.shares_blocks or bool(request.prefix)
         if not refused:
-            self.live[request.id] = Account(request, self.limits, self.totals.submitted)
+            self.live[request.id] = Account(request, get_longest(request, self.limits, self.stop), self.totals.submitted)
 
     def apply_plan(self, event: Planned) -> None:
         """Write down a plan as it was observed."""

@@ -73,7 +73,7 @@ class Watch:
         kind = "stuck" if self.is_idle and self.closed else "livelock" if self.period else "unknown"
         if kind == "unknown":
             return Liveness(kind), []
-        impossible = [id for id, each in books.live.items() if explain_impossible(each.request, books.limits)]
+        impossible = [id for id, each in books.live.items() if explain_impossible(each.request, books.limits, books.stop)]
         waived = bool(impossible) and self.may_admit_impossible
         breaches = [] if waived else list_breaches(kind, self.period, books, impossible)
         return Liveness(kind, self.period if kind == "livelock" else None, waived), breaches
@@ -92,7 +92,7 @@ def list_breaches(kind: str, period: int | None, books: Ledger, impossible: list
     because = f"after iteration {books.iteration} {circle}, and these requests are live: {live}"
     clauses = ["LIV-LOOP-1"] * (kind == "livelock") + ["LIV-IMP-1" if impossible else "LIV-END-1"]
     if impossible:
-        why = explain_impossible(books.live[impossible[0]].request, books.limits)
+        why = explain_impossible(books.live[impossible[0]].request, books.limits, books.stop)
         because += f"; {impossible[0]} can never finish ({why}) and was not refused"
     return [Breach(clause, books.iteration, because) for clause in clauses]
 
@@ -111,7 +111,7 @@ def find_idle(books: Ledger, event: Planned) -> Breach | None:
         return None
     for id, account in books.live.items():
         missing = ceil_div(account.known, books.limits.block_size) - (account.held or 0)
-        if missing <= event.state.free and not explain_impossible(account.request, books.limits):
+        if missing <= event.state.free and not explain_impossible(account.request, books.limits, books.stop):
             because = f"iteration {books.iteration} plans nothing; {id} is live and needs {max(missing, 0)} of {event.state.free} free blocks for all its known tokens"
             return Breach("LIV-IDLE-1", books.iteration, because)
     return None
@@ -122,6 +122,6 @@ def find_oldest_preempted(books: Ledger, event: Planned) -> Breach | None:
     if not event.plan.preempted or not books.live:
         return None
     oldest = min(books.live.values(), key=lambda account: account.place)
-    if oldest.request.id not in event.plan.preempted or explain_impossible(oldest.request, books.limits):
+    if oldest.request.id not in event.plan.preempted or explain_impossible(oldest.request, books.limits, books.stop):
         return None
     return Breach("LIV-OLD-1", books.iteration, f"iteration {books.iteration} preempts {oldest.request.id}, the oldest live request")

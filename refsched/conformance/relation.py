@@ -7,8 +7,9 @@ it; then the books follow the observed plan. What all rules share stands here.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from refsched.conformance.desk import Desk, Finding, Sheet, apply_entries
+from refsched.conformance.desk import Desk, Finding, Sheet
 from refsched.conformance.relation_document_a import DocumentA
+from refsched.conformance.relation_phased import PHASES, Phased
 from refsched.conformance.relation_static import Static
 from refsched.conformance.relation_v1 import VllmV1
 from refsched.dialect import Dialect
@@ -25,6 +26,10 @@ class Rule(Protocol):
         """Let a taken request wait where the rule lets it."""
         ...
 
+    def explain_refusal(self, request: Request) -> str | None:
+        """Say why this rule can never run a request that would fit the pool, or return None."""
+        ...
+
     def judge(self, sheet: Sheet, plan: Plan) -> Finding | None:
         """Explain a plan, moving requests and blocks as it was observed, or name what forbids it."""
         ...
@@ -38,6 +43,7 @@ RULES: Mapping[str, Callable[[Dialect, Limits], Rule]] = {
     "document-a": DocumentA,
     "static": Static,
     "vllm-v1": VllmV1,
+    **dict.fromkeys(PHASES, Phased),
 }
 
 
@@ -47,11 +53,10 @@ class Relation:
     def __init__(self, dialect: Dialect, limits: Limits):
         self.dialect, self.limits = dialect, limits
         self.rule = RULES[dialect.rule](dialect, limits)
-        self.number = -1
 
     def submit(self, request: Request, refused: str | None) -> Finding | None:
         """Judge an intake: refuse what can never finish, where the dialect does, and nothing else [SCH-INT-1, SCH-INT-2]."""
-        impossible = explain_impossible(request, self.limits)
+        impossible = explain_impossible(request, self.limits, self.dialect.stop) or self.rule.explain_refusal(request)
         if refused is None and impossible and self.dialect.impossible == "reject":
             return Finding("SCH-INT-1", f"{request.id} is taken and can never finish: {impossible}")
         if refused is not None and (not impossible or self.dialect.impossible != "reject") and request.id not in self.rule.desk.live:
@@ -62,14 +67,15 @@ class Relation:
 
     def plan(self, plan: Plan, state: State) -> Finding | None:
         """Judge a plan, then the blocks told with it."""
-        self.number += 1
-        sheet = Sheet(self.rule.desk, plan, self.number)
-        if plan.rejected and self.dialect.impossible != "drop":
-            return sheet.find("SCH-INT-2", f"refuses {plan.rejected[0]} while planning; this dialect refuses at submission or not at all")
+        desk = self.rule.desk
+        desk.number += 1
+        sheet = Sheet(desk, plan)
         finding = self.rule.judge(sheet, plan)
+        if finding is None and sheet.refused:
+            finding = sheet.find("SCH-INT-2", f"refuses {sheet.refused[0]} while planning, though this dialect takes it")
         if finding is None:
-            apply_entries(self.rule.desk, plan)
-            finding = judge_blocks(self.rule.desk, sheet, state) or self.rule.judge_queues(sheet, state)
+            desk.apply(plan)
+            finding = judge_blocks(desk, sheet, state) or self.rule.judge_queues(sheet, state)
         return finding
 
     def complete(self, emitted: Sequence[str], finished: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What request-level batching allows [SCH-STA-1, SCH-STA-2]: nobody joins a batch that has begun.
+"""What request-level batching allows [SCH-STA-1]: nobody joins a batch that has begun.
 
 A member's blocks for all it will ever need are taken when the batch is formed; members are served in order of entry.
 """
@@ -12,14 +12,18 @@ class Static:
     """Judge plans of request-level batching."""
 
     def __init__(self, dialect: Dialect, limits: Limits):
-        self.desk = Desk(limits)
+        self.desk = Desk(dialect, limits)
 
     def admit(self, request: Request) -> None:
         """Let a new request wait at the end."""
         self.desk.waiting.append(self.desk.enter(request))
 
+    def explain_refusal(self, request: Request) -> str | None:
+        """Take whatever fits the pool."""
+        return None
+
     def judge(self, sheet: Sheet, plan: Plan) -> Finding | None:
-        """Explain the batch and what each member got."""
+        """Explain the batch and what each member got [SCH-STA-1]."""
         if not self.desk.running:
             self.form_batch()
         for member in self.desk.running:
@@ -35,11 +39,11 @@ class Static:
         return None
 
     def form_batch(self) -> None:
-        """Let waiting requests be members while there are places and all the blocks each will need [SCH-STA-2]."""
+        """Let waiting requests be members while there are places and all the blocks each will need."""
         desk = self.desk
         while desk.waiting and len(desk.running) < desk.seats:
-            needed = desk.blocks_for(desk.waiting[0].wanted - 1)
-            if needed > desk.free:
+            head = desk.waiting[0]
+            if desk.blocks_for(head.wanted - 1) > desk.free:
                 return
-            desk.take(desk.waiting[0], needed)
+            desk.take(head, head.wanted - 1)
             desk.running.append(desk.waiting.pop(0))

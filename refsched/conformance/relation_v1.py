@@ -7,7 +7,8 @@ only a plan without preemptions may admit, and only from the head of the waiting
 
 from bisect import insort
 
-from refsched.conformance.desk import Desk, Finding, Member, Sheet, show_queue
+from refsched.conformance.caching import MANY, CachingPool
+from refsched.conformance.desk import Desk, Finding, Found, Member, Sheet, show_queue
 from refsched.dialect import Dialect
 from refsched.model import Limits, Plan, Request, State
 from refsched.units import UNLIMITED, Tokens
@@ -18,7 +19,9 @@ class VllmV1:
 
     def __init__(self, dialect: Dialect, limits: Limits):
         self.dialect = dialect
-        self.desk = Desk(limits)
+        pool = CachingPool(limits.num_blocks or MANY, limits.block_size) if dialect.prefix_cache else None
+        self.desk = Desk(dialect, limits, pool)
+        self.desk.ceiling = self.desk.max_len
 
     def admit(self, request: Request) -> None:
         """Let a new request wait: at the end, or by rank under `priority`."""
@@ -31,9 +34,14 @@ class VllmV1:
         else:
             self.desk.waiting.insert(len(self.desk.waiting) if at_end else 0, member)
 
+    def explain_refusal(self, request: Request) -> str | None:
+        """Take whatever fits the pool."""
+        return None
+
     def judge(self, sheet: Sheet, plan: Plan) -> Finding | None:
         """Explain the running requests first, then the admissions."""
         cap = self.get_cap()
+        self.desk.arrange(self.desk.running)
         return self.judge_running(sheet, cap) or self.judge_waiting(sheet, cap)
 
     def get_cap(self) -> Tokens:
@@ -51,15 +59,16 @@ class VllmV1:
     # RUNNING
 
     def judge_running(self, sheet: Sheet, cap: Tokens) -> Finding | None:
-        """Explain what each running request got, in admission order."""
-        for member in tuple(self.desk.running):
+        """Explain what each running request got, in admission order [SCH-ORD-1]."""
+        held_back = [member for member in self.desk.running if member.is_decoding()][self.desk.decode_limit :]
+        for member in [each for each in self.desk.running if each not in held_back]:
             granted = min(member.known - member.computed, cap, sheet.left, self.desk.max_len - 1 - member.computed)
             if sheet.left <= 0 or member.id in sheet.gone or granted <= 0:
                 continue
             finding = self.judge_room(sheet, member, granted)
             if finding is None and member.id not in sheet.gone:
                 finding = sheet.judge_share(member, granted, cap)
-                sheet.serve(member, granted)
+                self.serve(sheet, member, granted)
             if finding is not None:
                 return finding
             if member.id in sheet.gone and self.dialect.self_victim == "ends-walk":
@@ -75,57 +84,74 @@ class VllmV1:
                 return self.explain_missing(sheet, member, granted, victim)
             if sheet.due[0] != victim.id:
                 return sheet.find("SCH-VIC-1", f"preempts {sheet.due[0]} for {member.id}; the one to preempt is {victim.id}")
-            sheet.gone.add(sheet.due.pop(0))
+            sheet.gone[sheet.due.pop(0)] = victim
             sheet.unserve(victim.id)
             desk.preempt(victim)
             self.queue(victim, at_end=False)
         if member.id not in sheet.gone:
-            desk.take(member, desk.lacks(member, member.computed + granted))
+            desk.take(member, member.computed + granted)
         return None
 
+    def serve(self, sheet: Sheet, member: Member, granted: Tokens) -> None:
+        """Note that an entry is explained; blocks that it fills can be found from now on."""
+        sheet.serve(member, granted)
+        self.desk.pool.fill(member, member.computed + granted)
+
     def explain_missing(self, sheet: Sheet, member: Member, granted: Tokens, victim: Member) -> Finding:
-        """Say what is wrong where blocks run out and nobody is preempted."""
+        """Say what is wrong where blocks run out and nobody is preempted [KV-ROOM-1, SCH-PRE-3]."""
         short = f"{member.id} lacks {self.desk.lacks(member, member.computed + granted)} blocks for {granted} tokens, {self.desk.free} are free"
         if member.id in sheet.entries:
             return sheet.find("KV-ROOM-1", f"plans {member.id}; {short}")
         return sheet.find("SCH-PRE-3", f"does not preempt {victim.id}; {short}")
 
     def get_victim(self) -> Member:
-        """Name the one to preempt: the last admitted, or the worst under `priority` [SCH-VIC-1]."""
-        return max(self.desk.running, key=Member.rank) if self.dialect.policy == "priority" else self.desk.running[-1]
+        """Name the one to preempt: the last admitted, the latest arrival, or under `priority` the worst [SCH-VIC-1]."""
+        if self.dialect.policy == "priority":
+            return max(self.desk.running, key=Member.rank)
+        return self.desk.running[-1] if self.dialect.order == "admission" else max(self.desk.running, key=lambda member: member.place)
 
     # WAITING
 
     def judge_waiting(self, sheet: Sheet, cap: Tokens) -> Finding | None:
-        """Explain who was admitted: from the head, while budget, seats and gate allow, and nobody in a preempting iteration."""
+        """Explain who was admitted: from the head, while budget, seats and gate allow [SCH-ADM-1, SCH-ADM-2]."""
         desk = self.desk
         if sheet.gone:
             return sheet.judge_rest("SCH-ADM-1", desk.waiting, "an iteration that preempts admits nobody")
         while desk.waiting and sheet.left > 0 and len(desk.running) < desk.seats:
             head = desk.waiting[0]
-            granted = min(head.known, cap, sheet.left)
-            if not self.passes_gate(head, granted):
-                return self.judge_blocked(sheet, head)
-            finding = sheet.judge_share(head, granted, cap, "SCH-ADM-4")
+            found = desk.pool.find(head)
+            hit = len(found.blocks) * desk.limits.block_size
+            granted = min(head.known - hit, cap, sheet.left)
+            if not self.passes_gate(head, found, hit + granted):
+                return sheet.judge_blocked(desk, head)
+            finding = judge_hit(sheet, head, hit) or sheet.judge_share(head, granted, cap, "SCH-ADM-4")
             if finding is not None:
                 return finding
-            self.enter(sheet, head, granted)
+            self.enter(sheet, head, found, granted)
         return sheet.judge_rest("SCH-ADM-2", desk.waiting, "no budget or no seat is left for it")
 
-    def enter(self, sheet: Sheet, head: Member, granted: Tokens) -> None:
-        """Move an admitted request to the end of running."""
-        sheet.serve(head, granted)
-        self.desk.take(head, self.desk.lacks(head, granted))
-        self.desk.running.append(self.desk.waiting.pop(0))
+    def enter(self, sheet: Sheet, head: Member, found: Found, granted: Tokens) -> None:
+        """Move an admitted request to the end of running, with what it found in the cache."""
+        desk = self.desk
+        desk.pool.adopt(head, found)
+        head.computed = len(found.blocks) * desk.limits.block_size
+        desk.take(head, head.computed + granted)
+        self.serve(sheet, head, granted)
+        desk.running.append(desk.waiting.pop(0))
 
-    def judge_blocked(self, sheet: Sheet, head: Member) -> Finding | None:
-        """Find an admission of, or past, a head that does not pass the gate [SCH-ADM-3, SCH-ADM-4]."""
-        return sheet.judge_rest("SCH-ADM-3", [head], f"it does not pass the gate, {self.desk.free} blocks are free") or sheet.judge_rest(
-            "SCH-ADM-4", self.desk.waiting, f"{head.id} waits before it"
-        )
+    def passes_gate(self, head: Member, found: Found, end: Tokens) -> bool:
+        """Tell whether a request may enter: its known tokens or its chunk fit, and the watermark stays free.
 
-    def passes_gate(self, head: Member, granted: Tokens) -> bool:
-        """Tell whether a request may enter: its known tokens or its chunk fit, and the watermark stays free."""
-        gated = head.known if self.dialect.admission_gate == "whole-known-sequence" else granted
-        watermark = self.dialect.watermark_blocks if self.desk.running else 0
-        return self.desk.blocks_for(gated) + watermark <= self.desk.free
+        A found block costs nothing while somebody holds it, and one free block otherwise.
+        """
+        gated = head.known if self.dialect.admission_gate == "whole-known-sequence" else end
+        price = self.desk.blocks_for(gated) - len(found.blocks) + found.idle
+        return price + self.desk.count_kept_free() <= self.desk.free
+
+
+def judge_hit(sheet: Sheet, head: Member, hit: Tokens) -> Finding | None:
+    """Hold a told cache hit against what a lookup finds [KV-HIT-2]."""
+    told = sheet.cached.get(head.id, hit)
+    if told == hit:
+        return None
+    return sheet.find("KV-HIT-2", f"takes {told} tokens of {head.id} from the cache; a lookup finds {hit}")

@@ -106,7 +106,7 @@ class Judge:
         limits = opening.limits
         self.dialect, self.unsupported = dialect, unsupported
         shares = bool(opening.dialect.get("prefix_cache")) or (dialect is not None and dialect.prefix_cache)
-        self.books = Ledger(limits, shares)
+        self.books = Ledger(limits, shares, stop="reaches" if dialect is None else dialect.stop)
         self.marks = Marks()
         self.watch = Watch(opening.dialect.get("impossible") == "admit" if dialect is None else dialect.impossible != "reject")
         self.relation: Relation | None = make_relation(dialect, limits) if dialect is not None else None
