@@ -25,7 +25,7 @@ class Comparison:
         self.iteration = -1
 
     def follow(self, event: Event, cached_told: bool = True) -> str | None:
-        """Let the engine take the next event; describe how its decision differs from the recorded one, or return None."""
+        """Let the engine take the next event; describe the difference, or return None [CNF-EXA-1]."""
         if isinstance(event, Planned):
             self.iteration += 1
             return compare_plans(event.plan, self.engine.plan(), cached_told) or compare_states(event.state, self.engine.state(), self.limits)

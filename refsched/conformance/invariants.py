@@ -30,12 +30,18 @@ def has_new_id(books: Ledger, event: Submitted) -> Because:
 
 
 def stays_within_budget(scene: Planning) -> Because:
-    """Plan no more tokens than the token budget [SCH-BUD-1]."""
+    """Plan no more tokens than the token budget, in the unit that the engine declares [SCH-BUD-1]."""
     budget = scene.books.limits.token_budget
     planned = sum([entry.count for entry in scene.plan.entries])
-    if budget is None or planned <= budget:
+    if budget is None or planned <= budget or (not scene.books.counts_decodes and is_all_decodes(scene)):
         return None
     return f"{scene.name()} plans {count(planned, 'token')} ({list_tokens(scene.plan.entries)}); the budget is {budget}"
+
+
+def is_all_decodes(scene: Planning) -> bool:
+    """Tell whether a plan has decodes only."""
+    live = scene.books.live
+    return all(id in live and tokens == 1 and start >= live[id].request.prompt for id, start, tokens in scene.plan.entries)
 
 
 def stays_within_sequences(scene: Planning) -> Because:

@@ -47,8 +47,9 @@ class Totals:
 class Ledger:
     """Keep the accounts of all live requests; memory follows their number, not the length of the trace."""
 
-    def __init__(self, limits: Limits, shares_blocks: bool = False, stop: str = "reaches"):
+    def __init__(self, limits: Limits, shares_blocks: bool = False, stop: str = "reaches", counts_decodes: bool = True):
         self.limits = limits
+        self.counts_decodes = counts_decodes  # whether the budget binds an iteration of decodes only
         self.stop = stop  # where max_len ends a request
         self.shares_blocks = shares_blocks  # one block may count for several holders: sums say nothing then
         self.live: dict[str, Account] = {}

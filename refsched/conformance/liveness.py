@@ -86,7 +86,7 @@ def get_signature(books: Ledger, running: tuple[str, ...], waiting: tuple[str, .
 
 
 def list_breaches(kind: str, period: int | None, books: Ledger, impossible: list[str]) -> list[Breach]:
-    """Name the clauses that a run which cannot go on breaks."""
+    """Name the clauses that a run which cannot go on breaks [LIV-END-1, LIV-LOOP-1, LIV-IMP-1]."""
     live = shorten_list([describe(each, books) for each in books.live.values()])
     circle = f"its state repeats every {period} iterations without an output" if kind == "livelock" else "nothing is planned any more"
     because = f"after iteration {books.iteration} {circle}, and these requests are live: {live}"

@@ -100,13 +100,13 @@ def choose_dialect(hello: Mapping[str, object], name: str | None = None) -> tupl
 
 
 class Judge:
-    """Judge one trace, event by event."""
+    """Judge one trace, event by event [CNF-SAFE-1, CNF-REF-1, CNF-EXA-1, CNF-OPEN-1]."""
 
     def __init__(self, opening: Opening, dialect: Dialect | None, unsupported: str | None = None):
         limits = opening.limits
         self.dialect, self.unsupported = dialect, unsupported
         shares = bool(opening.dialect.get("prefix_cache")) or (dialect is not None and dialect.prefix_cache)
-        self.books = Ledger(limits, shares, stop="reaches" if dialect is None else dialect.stop)
+        self.books = Ledger(limits, shares) if dialect is None else Ledger(limits, shares, dialect.stop, dialect.decodes_counted)
         self.marks = Marks()
         self.watch = Watch(opening.dialect.get("impossible") == "admit" if dialect is None else dialect.impossible != "reject")
         self.relation: Relation | None = make_relation(dialect, limits) if dialect is not None else None
