@@ -231,6 +231,12 @@ class Sheet:
                 return self.find(clause, f"gives {member.id} {count(self.entries[member.id], 'token')}; {why}")
         return None
 
+    def judge_overtaken(self, desk: Desk, head: Member) -> Finding | None:
+        """Find an admission past a head that could enter and did not [SCH-ADM-4]."""
+        if head.id in self.entries:
+            return None
+        return self.judge_rest("SCH-ADM-4", desk.waiting, f"{head.id} waits before it, and could enter")
+
     def judge_blocked(self, desk: Desk, head: Member) -> Finding | None:
         """Find an admission of a head that does not pass the gate, or past it [SCH-ADM-3, SCH-ADM-4]."""
         return self.judge_rest("SCH-ADM-3", [head], f"it does not pass the gate, {desk.free} blocks are free") or self.judge_rest(

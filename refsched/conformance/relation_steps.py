@@ -103,6 +103,9 @@ def judge_refusal(desk: Desk, sheet: Sheet, head: Member) -> Finding | None:
 
 def judge_admission(desk: Desk, sheet: Sheet, granted: Tokens, reserved: Tokens) -> Finding | None:
     """Explain the first chunk of the head, and move it to the end of running."""
+    finding = sheet.judge_overtaken(desk, desk.waiting[0])
+    if finding is not None:
+        return finding
     head = desk.waiting.pop(0)
     desk.running.append(head)
     desk.take(head, reserved)

@@ -124,7 +124,7 @@ class VllmV1:
             granted = min(head.known - hit, cap, sheet.left)
             if not self.passes_gate(head, found, hit + granted):
                 return sheet.judge_blocked(desk, head)
-            finding = judge_hit(sheet, head, hit) or sheet.judge_share(head, granted, cap, "SCH-ADM-4")
+            finding = sheet.judge_overtaken(desk, head) or judge_hit(sheet, head, hit) or sheet.judge_share(head, granted, cap, "SCH-ADM-4")
             if finding is not None:
                 return finding
             self.enter(sheet, head, found, granted)
