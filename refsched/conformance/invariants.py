@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from refsched.conformance.breach import count, list_tokens, shorten_list
 from refsched.conformance.invariants_kv import conserves_blocks, drains, frees_the_finished, hits_leave_a_token, holds_what_it_plans, takes_nobodys_blocks
 from refsched.conformance.ledger import Ledger
-from refsched.conformance.protocol import Claim
+from refsched.conformance.messages import Claim
 from refsched.conformance.scene import Because, Planning, Result
 from refsched.model import Submitted
 from refsched.units import Tokens

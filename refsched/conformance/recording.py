@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from refsched.conformance.protocol import Told, describe_engine, read_event, read_limits
+from refsched.conformance.messages import Told, describe_engine, read_event, read_limits
 from refsched.conformance.wire import LOOSE, Message, check_fields, parse_line, take_int, take_object
 from refsched.errors import InputError
 from refsched.model import Limits, Trace

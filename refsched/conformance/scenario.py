@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from refsched.conformance.ledger import Ledger
-from refsched.conformance.protocol import Told
+from refsched.conformance.messages import Told
 from refsched.model import Cancelled, Completed, Failed, Planned, Submitted
 
 LONGEST = 400  # events; a longer trace is not repeated in a report

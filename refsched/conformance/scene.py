@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from refsched.conformance.ledger import Ledger
-from refsched.conformance.protocol import Claim
+from refsched.conformance.messages import Claim
 from refsched.model import Completed, Plan, State
 from refsched.units import Tokens
 

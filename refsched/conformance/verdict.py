@@ -13,7 +13,7 @@ from refsched.conformance.exact import NOT_OPTIONS, Comparison
 from refsched.conformance.invariants import PLAN_CHECKS, RESULT_CHECKS, SUBMIT_CHECKS, Check
 from refsched.conformance.ledger import Ledger, Totals
 from refsched.conformance.liveness import Liveness, Watch, find_idle, find_oldest_preempted
-from refsched.conformance.protocol import Told
+from refsched.conformance.messages import Told
 from refsched.conformance.recording import Opening
 from refsched.conformance.desk import Finding
 from refsched.conformance.relation import Relation, make_relation
