@@ -67,7 +67,7 @@ class Entry(NamedTuple):
 
     id: str
     start: Tokens
-    count: Tokens
+    count: Tokens  # type: ignore[assignment]  # the protocol's name; it hides tuple.count, which no one needs here
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Iteration(NamedTuple):
 
 
 class TimelineRun(NamedTuple):
-    """Hold `count` back-to-back iterations whose plan repeats: each entry starts where it ended before.
+    """Hold `repeats` back-to-back iterations whose plan repeats: each entry starts where it ended before.
 
     Iteration k of the run (from 0) lasts duration + k * growth; its entries are (id, start + k * count, count).
     """
@@ -184,7 +184,7 @@ class TimelineRun(NamedTuple):
     start: Ticks
     duration: Ticks
     growth: Ticks
-    count: int
+    repeats: int
     plan: Plan
     emitted: tuple[str, ...]
 

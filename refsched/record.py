@@ -75,3 +75,7 @@ class Record:
     group: str = ""
     server: Server = Server()
     reason: str | None = None  # why it was rejected or could not finish
+    clock: str = "run"  # "request": times count from this request's own send; nothing is computed across requests
+    output_tokens: Tokens | None = None  # a total given apart from the deliveries
+    token_source: str | None = None  # where that total comes from: usage | retokenised | chunks | requested
+    timeout: Ticks | None = None  # how long the client would have waited, from its send

@@ -51,9 +51,7 @@ def measure(records: Sequence[Record], method: str = DEFAULT_METHOD) -> Measured
     return measure_part(records, method, window, parts)
 
 
-def measure_part(
-    records: Sequence[Record], method: str, window: Window, groups: Mapping[str, Measured]
-) -> Measured:
+def measure_part(records: Sequence[Record], method: str, window: Window, groups: Mapping[str, Measured]) -> Measured:
     """Measure some records over a given window."""
     return Measured(
         method=method,

@@ -27,8 +27,8 @@ class Population:
     def mean(self) -> Fraction:
         """Give the exact mean; the population must not be empty."""
         before = [0, *self.ranks]
-        total = sum((value * (upto - start) for value, start, upto in zip(self.values, before, self.ranks, strict=False)), Fraction(0))
-        return total / self.n
+        shares = (value * (upto - start) for value, start, upto in zip(self.values, before, self.ranks, strict=False))
+        return Fraction(sum(shares)) / self.n
 
     def share_above(self, threshold: Value) -> Fraction:
         """Give the share of the population that is above `threshold`."""

@@ -144,7 +144,9 @@ def get_cost_model(name: str) -> CostModel:
     if name in BUILT_IN:
         return parse_linear(spec.read_text(f"costs/{name}.json"), name)
     if not Path(name).is_file():
-        raise InputError(f"no cost model and no file named {name!r}; built in are {', '.join(BUILT_IN)}", field="--cost")
+        raise InputError(
+            f"no cost model and no file named {name!r}; built in are {', '.join(BUILT_IN)}", field="--cost"
+        )
     try:
         text = Path(name).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -166,8 +168,7 @@ def parse_linear(text: str, file: str) -> LinearCost:
     times = {field: read_coefficient(page, field, file) for field in COEFFICIENTS}
     if times["overhead"] == 0 and times["per_prefill_token"] == 0:
         raise InputError("every iteration must take time: overhead or per_prefill_token must be above 0", file=file)
-    names = {field: str(page.get(field, default)) for field, default in (("name", file), ("label", "from a file"))}
-    return LinearCost(**names, **times)
+    return LinearCost(str(page.get("name", file)), str(page.get("label", "from a file")), **times)
 
 
 def read_coefficient(page: Mapping[str, object], field: str, file: str) -> Ticks:

@@ -29,7 +29,11 @@ class Blocked:
     def sentence(self) -> str:
         """Say it in words."""
         text = f"{self.id} holds {self.holds} blocks with {self.computed} of {self.known} known tokens computed"
-        text += f" and lacks {self.lacks} blocks for the rest" if self.lacks else " and lacks no block: the rule never plans it"
+        text += (
+            f" and lacks {self.lacks} blocks for the rest"
+            if self.lacks
+            else " and lacks no block: the rule never plans it"
+        )
         return text + (f"; it can never finish: {self.impossible}" if self.impossible else "")
 
 
@@ -49,7 +53,10 @@ class Ending:
             return []
         repeated = f", for its state repeats every {self.period} iterations without an output" if self.period else ""
         free = "" if self.free is None else f"; {self.free} blocks are free"
-        return [f"after {self.iterations} iterations the run is {self.kind}{repeated}{free}", *(each.sentence() for each in self.blocked)]
+        return [
+            f"after {self.iterations} iterations the run is {self.kind}{repeated}{free}",
+            *(each.sentence() for each in self.blocked),
+        ]
 
 
 class Watch:
@@ -76,7 +83,9 @@ def get_signature(state: State) -> Signature | None:
     if state.computed is None or state.running is None or state.waiting is None:
         return None
     computed = state.computed
-    return tuple((id, computed.get(id, 0)) for id in state.running), tuple((id, computed.get(id, 0)) for id in state.waiting)
+    return tuple((id, computed.get(id, 0)) for id in state.running), tuple(
+        (id, computed.get(id, 0)) for id in state.waiting
+    )
 
 
 def explain_blocked(

@@ -1,4 +1,4 @@
-"""An offer: a request, the moment it is sent, and who sends it. A workload: all offers of a run, and where they come from."""
+"""An offer: a request, when it is sent and by whom. A workload: all offers of a run, and where they come from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

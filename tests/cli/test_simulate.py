@@ -1,0 +1,226 @@
+"""refsched simulate: what it prints, writes and returns."""
+
+import json
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from refsched.conformance.exact import find_difference, make_reference
+from refsched.conformance.protocol import read_trace
+from tests.cli.running import Shell
+from tests.shared import SHARED, needs_shared
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ("--token-budget", "8", "--max-seqs", "2")
+STUCK = ("--engine", "document-a", "--block-size", "1", "--num-blocks", "4", "--cost", "unit")
+
+
+def write_jsonl(folder: Path, *rows: dict[str, object]) -> str:
+    """Write a workload file of our own form."""
+    path = folder / "w.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_the_timetable_through_the_front_door(shell: Shell) -> None:
+    page = shell.json("simulate", "four-requests", "--token-budget", "2", "--max-seqs", "2", "--cost", "unit")
+    assert page["counts"]["offered"] == page["counts"]["completed"] == 4
+    assert (page["iterations"], page["makespan_s"], page["outcome"]["kind"]) == (5, 5, "done")
+    assert page["latency"]["total_s"]["max"] == 4 and page["latency"]["tpot_s"]["undefined"] == 1
+
+
+def test_the_json_form_holds_what_scripts_rely_on(shell: Shell) -> None:
+    page = shell.json(
+        "simulate", "research-assistant", "--token-budget", "2048", "--max-seqs", "64", "--num-blocks", "9999"
+    )
+    assert {
+        "counts",
+        "iterations",
+        "events",
+        "preemptions",
+        "makespan_s",
+        "outcome",
+        "engine",
+        "limits",
+        "cost",
+        "workload",
+        "provenance",
+        "latency",
+        "throughput",
+        "kv",
+        "groups",
+    } <= page.keys()
+    assert {"offered", "completed", "rejected", "unfinished", "cancelled"} <= page["counts"].keys()
+    assert {"quantile_method", "ttft_s", "tpot_s", "gap_s", "longest_gap_s", "total_s"} <= page["latency"].keys()
+    assert {"n", "undefined", "mean", "p50", "p90", "p95", "p99", "max"} <= page["latency"]["gap_s"].keys()
+    assert {"output_tokens_per_s", "total_tokens_per_s", "requests_per_s"} <= page["throughput"].keys()
+    assert page["kv"]["peak_blocks"] > 0 and set(page["groups"]) == {"chat", "report"}
+    assert page["events"] <= page["iterations"]
+    assert sum(group["counts"]["offered"] for group in page["groups"].values()) == page["counts"]["offered"]
+    assert page["provenance"]["how"] == "simulated under cost model a100-8b"
+
+
+def test_numbers_are_exact_and_say_so_where_they_had_to_be_rounded(shell: Shell, tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path, *({"arrival_s": at, "prompt_tokens": 1, "output_tokens": 1} for at in (0, 0.1, 0.2)))
+    ttft = shell.json("simulate", file, *SMALL, "--cost", "unit")["latency"]["ttft_s"]
+    assert (ttft["p50"], ttft["max"]) == (Decimal("1.8"), Decimal("1.9"))
+    assert ttft["mean"] == Decimal("1.5666666666666667") and ttft["exact"] == {"mean": "47/30"}
+
+
+def test_each_definition_of_quantiles_is_named_and_used(shell: Shell) -> None:
+    arguments = ("simulate", "four-requests", "--token-budget", "2", "--max-seqs", "2", "--cost", "unit")
+    values = {}
+    for method in ("nearest-rank", "linear", "inverted-cdf", "floor-index"):
+        latency = shell.json(*arguments, "--quantile", method)["latency"]
+        assert latency["quantile_method"] == method
+        values[method] = latency["total_s"]["p50"]
+    assert values == {"nearest-rank": 3, "linear": 3, "inverted-cdf": 3, "floor-index": 3}
+
+
+def test_a_stuck_run_says_why_and_returns_1(shell: Shell, tmp_path: Path) -> None:
+    rows = ({"arrival_s": 0, "prompt_tokens": 1, "output_tokens": 4, "id": id} for id in "ab")
+    code, out, _ = shell.run("simulate", write_jsonl(tmp_path, *rows), *SMALL, *STUCK)
+    assert code == 1
+    assert "stuck" in out and "a holds 2 blocks" in out and "lacks 1 blocks" in out
+
+
+def test_a_livelock_says_why_and_returns_1(shell: Shell, tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path, {"arrival_s": 0, "prompt_tokens": 10, "output_tokens": 1})
+    engine = "vllm-v1,admission_gate=chunk,impossible=admit"
+    code, out, _ = shell.run(
+        "simulate", file, "--token-budget", "4", "--max-seqs", "2", *STUCK[2:], "--engine", engine, "--json", "-"
+    )
+    outcome = json.loads(out)["outcome"]
+    assert (code, outcome["kind"], outcome["period"], outcome["unfinished"]) == (1, "livelock", 2, ["r0"])
+
+
+def test_the_trace_it_writes_is_a_recorded_trace(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    code, _, _ = shell.run(
+        "simulate",
+        "research-assistant",
+        "--first",
+        "40",
+        "--token-budget",
+        "512",
+        "--max-seqs",
+        "8",
+        "--num-blocks",
+        "700",
+        "--trace",
+        str(path),
+    )
+    with path.open() as lines:
+        trace = read_trace(lines)
+    assert code == 0 and find_difference(trace, make_reference(trace), trace.limits) is None
+
+
+def test_the_records_it_writes_are_exact(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    shell.run(
+        "simulate", "four-requests", "--token-budget", "2", "--max-seqs", "2", "--cost", "unit", "--records", str(path)
+    )
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert records[2] == {
+        "id": "C",
+        "planned_s": 1,
+        "sent_s": 1,
+        "prompt_tokens": 1,
+        "outcome": "completed",
+        "deliveries": [[3, 1], [4, 1]],
+        "ended_s": 4,
+        "server": {"queued_s": 1, "scheduled_s": 2, "first_token_s": 3},
+    }
+
+
+def test_a_file_that_cannot_be_written_is_one_line_and_nothing_is_left(shell: Shell, tmp_path: Path) -> None:
+    assert "nowhere" in shell.refuse(
+        "simulate", "four-requests", *SMALL, "--records", str(tmp_path / "nowhere" / "r.jsonl")
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_one_output_can_be_standard_output(shell: Shell) -> None:
+    shell.refuse("simulate", "four-requests", *SMALL, "--json", "-", "--records", "-")
+
+
+def test_the_same_seed_gives_the_same_run_and_another_another(shell: Shell) -> None:
+    arguments = ("simulate", "poisson:rate=4,n=50,prompt=100,output=20", *SMALL)
+    spans = [shell.json(*arguments, "--seed", seed)["makespan_s"] for seed in ("1", "1", "2")]
+    assert spans[0] == spans[1] != spans[2]
+
+
+@needs_shared("data", "traces", "azure2023")
+def test_every_request_of_a_real_workload_is_accounted_for(shell: Shell) -> None:
+    file = SHARED / "data" / "traces" / "azure2023" / "AzureLLMInferenceTrace_conv.csv"
+    arguments = (
+        "--engine",
+        "vllm-v1",
+        "--token-budget",
+        "2048",
+        "--max-seqs",
+        "256",
+        "--block-size",
+        "16",
+        "--num-blocks",
+        "4000",
+    )
+    page = shell.json("simulate", str(file), *arguments, "--cost", "a100-8b")
+    counts = page["counts"]
+    assert counts["offered"] == 19_366
+    assert sum(count for name, count in counts.items() if name != "offered") == 19_366
+    assert page["outcome"]["kind"] == "done" and page["preemptions"] > 0
+    assert page["latency"]["gap_s"]["n"] == 4_088_665 - 19_366  # output tokens in the file, less one a request
+
+
+def test_help_names_every_option_and_shows_an_example(shell: Shell) -> None:
+    for command in ("tables", "simulate"):
+        code, out, _ = shell.run(command, "--help")
+        assert code == 0 and "examples:" in out and "--json FILE" in out
+    assert shell.run("--version")[1].startswith("refsched ")
+
+
+def test_it_runs_from_a_checkout_with_nothing_installed(tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "refsched", "tables"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "") and "20.125" in done.stdout
+
+
+def test_a_reader_that_stops_reading_is_no_error() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "refsched",
+        "simulate",
+        "research-assistant",
+        "--token-budget",
+        "2048",
+        "--max-seqs",
+        "64",
+        "--records",
+        "-",
+    ]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("name", ["static", "document-a", "vllm-0.29", "vllm-v1,watermark_blocks=4,impossible=admit"])
+def test_every_policy_runs_the_research_assistant(shell: Shell, name: str) -> None:
+    page = shell.json("simulate", "research-assistant", "--engine", name, "--token-budget", "2048", "--max-seqs", "64")
+    assert page["counts"]["completed"] == page["counts"]["offered"]
