@@ -186,17 +186,28 @@ def emits_every_token_due(scene: Result) -> Because:
 
 
 def ends_with_its_outputs(scene: Result) -> Because:
-    """End each request exactly when it has the outputs it asked for, or is at max_len [SCH-OUT-3]."""
-    live, finished, limit = scene.books.live, set(scene.event.finished), scene.books.limits.max_len
-    for id in [*scene.event.emitted, *(each for each in scene.event.finished if each not in scene.event.emitted)]:
-        if id not in live:
-            return f"{scene.name()} ends {id}, which is not live" if id in finished else None
-        got = live[id].emitted + (id in scene.event.emitted)
-        wanted = live[id].request.output
-        at_limit = limit is not None and live[id].request.prompt + got >= limit
-        if got > wanted or (got == wanted) != (id in finished) and not (at_limit and id in finished):
-            return f"{scene.name()} {'ends' if id in finished else 'goes on with'} {id} at {count(got, 'output')}; it asked for {wanted}"
+    """End each request once, exactly when it has the outputs it asked for, or is at max_len [SCH-OUT-3]."""
+    emitted, finished = set(scene.event.emitted), scene.event.finished
+    for id in finished:
+        if finished.count(id) > 1 or id not in scene.books.live:
+            return f"{scene.name()} ends {id}, which is not live" if finished.count(id) == 1 else f"{scene.name()} ends {id} twice"
+    for id in (*scene.event.emitted, *(each for each in finished if each not in emitted)):
+        because = explain_end(scene, id, id in emitted, id in finished)
+        if because is not None:
+            return because
     return None
+
+
+def explain_end(scene: Result, id: str, emits: bool, ends: bool) -> Because:
+    """Say what is wrong with the end, or the going on, of one request."""
+    account, limit = scene.books.live.get(id), scene.books.limits.max_len
+    if account is None:
+        return None
+    got, wanted = account.emitted + emits, account.request.output
+    at_limit = limit is not None and account.request.prompt + got >= limit
+    if got <= wanted and (got == wanted) == ends or got <= wanted and at_limit and ends:
+        return None
+    return f"{scene.name()} {'ends' if ends else 'goes on with'} {id} at {count(got, 'output')}; it asked for {wanted}"
 
 
 def drops_nobody_started(scene: Planning) -> Because:

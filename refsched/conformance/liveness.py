@@ -70,7 +70,8 @@ class Watch:
         """Say how the trace ends, and which clauses that breaks."""
         if not books.live:
             return Liveness("live" if self.closed else "unknown"), []
-        kind = "stuck" if self.is_idle and self.closed else "livelock" if self.period else "unknown"
+        is_over = self.closed and books.plan is None  # nothing is outstanding, nothing left to come
+        kind = "stuck" if self.is_idle and is_over else "livelock" if self.period else "unknown"
         if kind == "unknown":
             return Liveness(kind), []
         impossible = [id for id, each in books.live.items() if explain_impossible(each.request, books.limits, books.stop)]
