@@ -1,0 +1,64 @@
+"""Every policy's runs under every dialect: exact on the diagonal, and off it weaker, each with its clause.
+
+The table is committed; `python -m tests.conformance.test_cross` writes it anew.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+from refsched.conformance.verdict import RELATIONS
+from refsched.dialect import get_dialect, list_dialects
+from refsched.model import Event, Limits
+from tests.conformance.judging import judge_events
+from tests.conformance.runs import draw_workload, record_run
+
+TABLE = Path(__file__).with_name("cross.json")
+ALIASES = {"vllm-v1"}  # another name of the newest
+RUNS = 60
+Cell = list[object]
+
+
+def list_names() -> list[str]:
+    """List the dialects, each once."""
+    return [name for name in list_dialects() if name not in ALIASES]
+
+
+def draw_runs(name: str) -> list[tuple[Limits, list[Event]]]:
+    """Run one policy on the same workloads as every other; keep the runs that are exact under its own dialect."""
+    runs = []
+    for seed in range(RUNS):
+        limits, arrivals = draw_workload(Random(seed), shares=False)
+        events = record_run(get_dialect(name), limits, arrivals)
+        if judge_events(events, limits, get_dialect(name)).relation == "exact":
+            runs.append((limits, events))
+    return runs
+
+
+def make_cell(policy: str, runs: list[tuple[Limits, list[Event]]], name: str) -> Cell:
+    """Judge with the policy's own answer to impossible requests, as a hello would override it. Give the weakest relation over all runs, how many are exact, and the clause that most of the weakest break."""
+    dialect = get_dialect(name, {"impossible": get_dialect(policy).impossible})
+    verdicts = [judge_events(events, limits, dialect) for limits, events in runs]
+    worst = min((verdict.relation for verdict in verdicts), key=RELATIONS.index)
+    clauses = Counter(verdict.broken[0].clause for verdict in verdicts if verdict.relation == worst != "exact")
+    return [worst, sum(verdict.relation == "exact" for verdict in verdicts), max(sorted(clauses), key=clauses.__getitem__) if clauses else None]
+
+
+def make_table() -> dict[str, dict[str, Cell]]:
+    """Judge every policy's runs by every dialect."""
+    return {policy: {name: make_cell(policy, runs, name) for name in list_names()} for policy in list_names() for runs in [draw_runs(policy)]}
+
+
+def test_that_the_table_is_as_committed() -> None:
+    table, committed = make_table(), json.loads(TABLE.read_text(encoding="utf-8"))
+    assert table == committed
+    for policy, row in table.items():
+        for name, (relation, _, clause) in row.items():
+            assert (relation == "exact") == (name == policy), (policy, name)
+            assert (clause is None) == (name == policy), (policy, name)
+
+
+if __name__ == "__main__":
+    rows = ",\n".join(f' "{policy}": {{\n' + ",\n".join(f'  "{name}": {json.dumps(cell)}' for name, cell in row.items()) + "\n }" for policy, row in make_table().items())
+    TABLE.write_text("{\n" + rows + "\n}\n", encoding="utf-8")
