@@ -81,8 +81,8 @@ def main() -> None:
     iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
     recording = Recording(repeat(iterations))
-    dialect, unsupported = choose_dialect(recording.opening.dialect)
-    verdict = judge(recording.opening, recording.events(), dialect, unsupported).conclude(recording.closed)
+    choice = choose_dialect(recording.opening.dialect)
+    verdict = judge(recording.opening, recording.events(), choice).conclude(recording.closed)
     seconds = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     totals = verdict.totals

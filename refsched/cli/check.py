@@ -42,10 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
     with open_trace(path) as file:
         recording = Recording(read_lines(file), path)
         try:
-            dialect, unsupported = choose_dialect(recording.opening.dialect, arguments.dialect)
+            choice = choose_dialect(recording.opening.dialect, arguments.dialect)
         except InputError as error:
             raise error.at(field="--dialect") from None
-        verdict = judge(recording.opening, recording.events(), dialect, unsupported).conclude(recording.closed, arguments.ask)
+        verdict = judge(recording.opening, recording.events(), choice).conclude(recording.closed, arguments.ask)
     replay = get_replay(arguments)
     write_json(arguments.json, to_json(recording, verdict, replay))
     if arguments.junit is not None:

@@ -7,6 +7,7 @@ is judged in bounded memory.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from refsched.conformance.breach import Breach
 from refsched.conformance.exact import NOT_OPTIONS, Comparison
@@ -78,33 +79,41 @@ class Marks:
             self.remarks.setdefault(breach.clause, breach)
 
 
-def choose_dialect(hello: Mapping[str, object], name: str | None = None) -> tuple[Dialect | None, str | None]:
-    """Make the dialect to judge by: `name`, or the hello's own, with the hello's options; or say why there is none.
+class Choice(NamedTuple):
+    """Hold the dialect to judge by, or why there is none, and the relation that is promised either way."""
+
+    dialect: Dialect | None
+    unsupported: str | None = None
+    promised: str = "refines"
+
+
+def choose_dialect(hello: Mapping[str, object], name: str | None = None) -> Choice:
+    """Make the dialect to judge by: `name`, or the hello's own, with the hello's options [CNF-DIA-1].
 
     Choice points that a named foreign dialect does not have are left aside; what no dialect knows is unsupported.
     Raise InputError where `name` is no dialect.
     """
-    base = str(hello.get("name") if name is None else name)
+    base = hello.get("name") if name is None else name
+    if name is not None and name not in list_dialects():
+        get_dialect(name)
+    if base not in list_dialects():
+        return Choice(None, f"no dialect {base!r} is known" if "name" in hello else "the hello names no dialect", "safe")
     options = {option: value for option, value in hello.items() if option not in NOT_OPTIONS}
-    unknown = sorted(options.keys() - set(OPTION_NAMES))
-    if base not in list_dialects() and name is not None:
-        get_dialect(base)
-    if base not in list_dialects() or unknown:
-        return None, f"no option {unknown[0]!r} is known" if unknown else f"no dialect {base!r} is known" if "name" in hello else "the hello names no dialect"
-    offered = get_dialect(base).offered
+    foreign = set() if name is None else set(OPTION_NAMES) - get_dialect(name).offered
     try:
-        kept = {option: value for option, value in options.items() if name is None or option in offered}
-        return replace(get_dialect(base, kept), name=base), None
+        dialect = get_dialect(str(base), {option: value for option, value in options.items() if option not in foreign})
     except InputError as error:
-        return None, str(error)
+        return Choice(None, str(error))
+    return Choice(replace(dialect, name=str(base)))
 
 
 class Judge:
     """Judge one trace, event by event [CNF-SAFE-1, CNF-REF-1, CNF-EXA-1, CNF-OPEN-1]."""
 
-    def __init__(self, opening: Opening, dialect: Dialect | None, unsupported: str | None = None):
+    def __init__(self, opening: Opening, choice: Choice):
         limits = opening.limits
-        self.dialect, self.unsupported = dialect, unsupported
+        self.dialect, self.unsupported, self.promised = choice
+        dialect = self.dialect
         shares = bool(opening.dialect.get("prefix_cache")) or (dialect is not None and dialect.prefix_cache)
         self.books = Ledger(limits, shares) if dialect is None else Ledger(limits, shares, dialect.stop, dialect.decodes_counted)
         self.marks = Marks()
@@ -238,12 +247,11 @@ class Judge:
         if relation in ("safe", "refines") and self.below:
             broken.append(self.below.get("refines") or self.below["exact"])
         broken.sort(key=lambda breach: breach.iteration)
-        promised = "safe" if self.dialect is None else "refines"
         for breach in breaches:
             self.scenarios.setdefault(breach.clause, self.history.page(self.books, dict(self.hello)))
         held = sorted(self.marks.held.keys() - self.marks.broken.keys() - self.marks.open.keys())
         return Verdict(
-            relation, liveness, asked or promised, tuple(broken), tuple(self.marks.remarks.values()), self.scenarios, tuple(held),
+            relation, liveness, asked or self.promised, tuple(broken), tuple(self.marks.remarks.values()), self.scenarios, tuple(held),
             tuple(sorted(self.marks.open.keys() - self.marks.broken.keys())), self.books.totals, self.dialect, self.unsupported,
         )
 
@@ -256,9 +264,9 @@ class Judge:
         return "refines" if self.exact is None else "exact"
 
 
-def judge(opening: Opening, events: Iterable[Told], dialect: Dialect | None, unsupported: str | None = None) -> Judge:
+def judge(opening: Opening, events: Iterable[Told], choice: Choice) -> Judge:
     """Judge a whole trace; ask the judge returned for its conclusion."""
-    judge = Judge(opening, dialect, unsupported)
+    judge = Judge(opening, choice)
     for told in events:
         judge.take(told)
     return judge

@@ -64,8 +64,8 @@ def expand(page: Page) -> Iterator[str]:
 def judge_page(page: Page) -> Verdict:
     """Judge the trace that a page stands for."""
     recording = Recording(expand(page))
-    dialect, unsupported = choose_dialect(recording.opening.dialect)
-    return judge(recording.opening, recording.events(), dialect, unsupported).conclude(recording.closed)
+    choice = choose_dialect(recording.opening.dialect)
+    return judge(recording.opening, recording.events(), choice).conclude(recording.closed)
 
 
 def list_witnesses() -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from refsched.conformance.messages import Told
 from refsched.conformance.recording import Opening, Recording
-from refsched.conformance.verdict import Judge, Verdict, choose_dialect, judge
+from refsched.conformance.verdict import Choice, Judge, Verdict, choose_dialect, judge
 from refsched.dialect import Dialect
 from refsched.model import Event, Limits
 
@@ -14,8 +14,8 @@ from refsched.model import Event, Limits
 def judge_lines(lines: Iterable[str | bytes], name: str | None = None) -> Verdict:
     """Judge a trace by its own hello, or by a dialect of another name."""
     recording = Recording(lines)
-    dialect, unsupported = choose_dialect(recording.opening.dialect, name)
-    return judge(recording.opening, recording.events(), dialect, unsupported).conclude(recording.closed)
+    choice = choose_dialect(recording.opening.dialect, name)
+    return judge(recording.opening, recording.events(), choice).conclude(recording.closed)
 
 
 def judge_file(path: Path, name: str | None = None) -> Verdict:
@@ -26,7 +26,7 @@ def judge_file(path: Path, name: str | None = None) -> Verdict:
 
 def judge_events(events: Iterable[Event], limits: Limits, dialect: Dialect) -> Verdict:
     """Judge events that never were a file."""
-    judge = Judge(Opening({}, "test", {}, limits), dialect)
+    judge = Judge(Opening({}, "test", {}, limits), Choice(dialect))
     for event in events:
         judge.take(Told(0, event))
     return judge.conclude(closed=True)

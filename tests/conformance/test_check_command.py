@@ -130,7 +130,7 @@ def test_that_bad_input_is_refused_in_one_line(tmp_path: Path, arguments: tuple[
 def test_that_an_unknown_option_is_never_passed_over(tmp_path: Path) -> None:
     page = GOOD | {"dialect": {"name": "vllm-v1", "lookahead": 2}}
     code, verdict = call_json(write(tmp_path / "run.jsonl", page), folder=tmp_path)
-    assert verdict["relation"] == "safe" and "lookahead" in verdict["unsupported"] and code == 0
+    assert verdict["relation"] == "safe" and "lookahead" in verdict["unsupported"] and code == 1
 
 
 @pytest.mark.parametrize("clause", read_clauses())

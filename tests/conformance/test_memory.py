@@ -11,8 +11,8 @@ from scripts.bench_check import repeat
 def measure_peak(iterations: int) -> tuple[int, str]:
     tracemalloc.start()
     recording = Recording(repeat(iterations))
-    dialect, unsupported = choose_dialect(recording.opening.dialect)
-    verdict = judge(recording.opening, recording.events(), dialect, unsupported).conclude(recording.closed)
+    choice = choose_dialect(recording.opening.dialect)
+    verdict = judge(recording.opening, recording.events(), choice).conclude(recording.closed)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert verdict.totals.iterations >= iterations

@@ -122,6 +122,6 @@ def test_that_the_logger_of_the_guide_writes_a_trace_that_is_judged_as_promised(
     for name, relation in ((None, "safe"), ("vllm-v1", "exact")):
         with open("run.jsonl", "rb") as file:
             recording = Recording(file)
-            dialect, unsupported = choose_dialect(recording.opening.dialect, name)
-            verdict = judge(recording.opening, recording.events(), dialect, unsupported).conclude(recording.closed)
+            choice = choose_dialect(recording.opening.dialect, name)
+            verdict = judge(recording.opening, recording.events(), choice).conclude(recording.closed)
         assert (verdict.relation, verdict.liveness.kind) == (relation, "live")
