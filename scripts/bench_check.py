@@ -14,8 +14,9 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from refsched.conformance.choice import choose_dialect  # noqa: E402
 from refsched.conformance.recording import Recording  # noqa: E402
-from refsched.conformance.verdict import choose_dialect, judge  # noqa: E402
+from refsched.conformance.verdict import judge  # noqa: E402
 from refsched.dialect import get_dialect  # noqa: E402
 from refsched.model import Limits, Request  # noqa: E402
 from refsched.scheduling.engine import ReferenceEngine  # noqa: E402
@@ -47,11 +48,18 @@ def record_iteration(engine: ReferenceEngine, progress: Progress) -> Iterator[Ex
     state = engine.state()
     held = {entry.id: (state.held or {}).get(entry.id, 0) for entry in plan.entries}
     page = {"entries": [list(entry) for entry in plan.entries], "preempted": list(plan.preempted), "rejected": []}
-    told = {"kv": {"free": state.free, "held": held}, "running": list(state.running or ()), "waiting": list(state.waiting or ())}
+    told = {
+        "kv": {"free": state.free, "held": held},
+        "running": list(state.running or ()),
+        "waiting": list(state.waiting or ()),
+    }
     yield {"op": "plan"}, {"ok": True, "plan": page, **told}
     _, emitted, finished = progress.settle(plan)
     engine.complete(emitted, finished)
-    yield {"op": "complete", "emitted": list(emitted), "finished": list(finished)}, {"ok": True, "kv": {"free": engine.state().free}}
+    yield (
+        {"op": "complete", "emitted": list(emitted), "finished": list(finished)},
+        {"ok": True, "kv": {"free": engine.state().free}},
+    )
     for id in finished:
         progress.end(id)
 
@@ -61,7 +69,10 @@ def repeat(iterations: int) -> Iterator[str]:
     yield '{"format":"refsched-trace/1","name":"bench"}'
     yield '{"seq":0,"op":"hello","protocol":1}'
     yield json.dumps({"seq": 0, "ok": True, "dialect": {"name": DIALECT}})
-    limits = {name: getattr(LIMITS, name) for name in ("token_budget", "max_seqs", "chunk_cap", "block_size", "num_blocks", "max_len")}
+    limits = {
+        name: getattr(LIMITS, name)
+        for name in ("token_budget", "max_seqs", "chunk_cap", "block_size", "num_blocks", "max_len")
+    }
     yield json.dumps({"seq": 1, "op": "reset", "limits": limits})
     yield '{"seq":1,"ok":true}'
     exchanges = [tuple(json.dumps(part)[1:] for part in exchange) for exchange in record_round()]
@@ -86,8 +97,9 @@ def main() -> None:
     seconds = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     totals = verdict.totals
-    print(f"{verdict.relation}, {verdict.liveness.kind}: {totals.iterations:,} iterations, {totals.entries:,} entries, {totals.preempted:,} preemptions")
-    print(f"{seconds:.1f} s, {totals.iterations / seconds:,.0f} iterations/s; memory {before / 1024:.0f} MiB before, at most {after / 1024:.0f} MiB")
+    print(f"{verdict.relation}, {verdict.liveness.kind}: {totals.iterations:,} iterations, {totals.entries:,} entries")
+    print(f"{seconds:.1f} s, {totals.iterations / seconds:,.0f} iterations/s")
+    print(f"memory: {before / 1024:.0f} MiB before, at most {after / 1024:.0f} MiB")
 
 
 if __name__ == "__main__":

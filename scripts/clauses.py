@@ -35,8 +35,14 @@ def split_clauses(text: str) -> list[tuple[str, str, str]]:
 def read_clause(id: str, title: str, body: str, chapter: str) -> dict[str, object]:
     """Read one clause; exit with a message where its form is wrong."""
     examples = re.findall(r"```json (?:trace|scenario)\n.*?```", body, re.DOTALL)
-    paragraphs = [part.strip() for part in re.sub(r"```.*?```", "", body, flags=re.DOTALL).split("\n\n") if part.strip()]
-    holds_for = paragraphs.pop(0).removeprefix("*Holds for:* ").rstrip(".") if paragraphs[0].startswith("*Holds for:*") else "every engine"
+    paragraphs = [
+        part.strip() for part in re.sub(r"```.*?```", "", body, flags=re.DOTALL).split("\n\n") if part.strip()
+    ]
+    holds_for = (
+        paragraphs.pop(0).removeprefix("*Holds for:* ").rstrip(".")
+        if paragraphs[0].startswith("*Holds for:*")
+        else "every engine"
+    )
     sentence = " ".join(paragraphs[0].split())
     words = WORDS.findall(sentence)
     if len(words) != 1 or sentence.count(". ") or not sentence.endswith("."):
@@ -45,8 +51,19 @@ def read_clause(id: str, title: str, body: str, chapter: str) -> dict[str, objec
         sys.exit(f"{chapter}: {id}: the line *Covers:* is missing")
     covers = [label.strip() for label in paragraphs[1].removeprefix("*Covers:*").rstrip(".").split(",")]
     rationale = "\n\n".join(" ".join(part.split()) for part in paragraphs[2:])
-    page: dict[str, object] = {"id": id, "title": title, "level": words[0], "text": sentence, "chapter": chapter, "holds_for": holds_for}
-    return page | {"covers": covers, "rationale": rationale, "examples": [example.split("\n", 1)[1][:-3].strip() for example in examples]}
+    page: dict[str, object] = {
+        "id": id,
+        "title": title,
+        "level": words[0],
+        "text": sentence,
+        "chapter": chapter,
+        "holds_for": holds_for,
+    }
+    return page | {
+        "covers": covers,
+        "rationale": rationale,
+        "examples": [example.split("\n", 1)[1][:-3].strip() for example in examples],
+    }
 
 
 def read_chapters() -> list[dict[str, object]]:
@@ -77,7 +94,11 @@ def write_labels(clauses: list[dict[str, object]], reading: str) -> str:
             table[label].append(f"`{clause['id']}`")
     rows = [f"| {label} | {', '.join(table[label])} |" for label in sorted(table, key=sort_label)]
     before, rest = reading.split(MARKS[0])
-    return before + "\n".join([MARKS[0], "| label | clauses |", "| --- | --- |", *rows, MARKS[1]]) + rest.split(MARKS[1])[1]
+    return (
+        before
+        + "\n".join([MARKS[0], "| label | clauses |", "| --- | --- |", *rows, MARKS[1]])
+        + rest.split(MARKS[1])[1]
+    )
 
 
 def main() -> None:
@@ -85,7 +106,8 @@ def main() -> None:
     clauses = read_chapters()
     reading = SPEC / "00-reading.md"
     wanted = {
-        SPEC / "clauses.json": json.dumps({"edition": EDITION, "clauses": clauses}, indent=1, ensure_ascii=False) + "\n",
+        SPEC / "clauses.json": json.dumps({"edition": EDITION, "clauses": clauses}, indent=1, ensure_ascii=False)
+        + "\n",
         reading: write_labels(clauses, reading.read_text(encoding="utf-8")),
     }
     for path, text in wanted.items():

@@ -55,7 +55,8 @@ def main() -> None:
             continue
         missing = list(find_gaps(clause.id, citations))
         page = get_witnesses(clause.id) if clause.id in list_witnesses() else {"pass": [], "reject": []}
-        print(f"| {clause.id} | {len(page['pass'])} | {len(page['reject'])} | {', '.join(citations.get(clause.id, []))} | {'; '.join(missing)} |")
+        numbers, code = f"{len(page['pass'])} | {len(page['reject'])}", ", ".join(citations.get(clause.id, []))
+        print(f"| {clause.id} | {numbers} | {code} | {'; '.join(missing)} |")
         gaps += len(missing)
     unknown = sorted(citations.keys() - read_clauses().keys())
     if gaps or unknown:

@@ -9,10 +9,11 @@ from dataclasses import asdict
 from typing import IO
 
 from refsched.cli.common import EDITION, get_provenance, write_json
-from refsched.conformance.breach import Breach
+from refsched.conformance.breach import Breach, count
+from refsched.conformance.choice import choose_dialect
 from refsched.conformance.clauses import get_clause
 from refsched.conformance.recording import Recording
-from refsched.conformance.verdict import RELATIONS, Verdict, choose_dialect, judge
+from refsched.conformance.verdict import RELATIONS, Verdict, judge
 from refsched.conformance.wire import LONGEST_LINE
 from refsched.errors import InputError
 from refsched.report.files import write_text
@@ -28,8 +29,17 @@ TRACE = "trace:"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `refsched check`."""
     parser.add_argument("engine", metavar="ENGINE", help="trace:FILE, a recorded trace (- is standard input)")
-    parser.add_argument("--dialect", metavar="NAME", help="judge by this dialect; the options in the trace's hello override its defaults")
-    parser.add_argument("--ask", choices=RELATIONS[1:], metavar="RELATION", help="what must hold: safe, refines or exact (default: refines, or safe where the trace names no dialect that is known)")
+    parser.add_argument(
+        "--dialect",
+        metavar="NAME",
+        help="judge by this dialect; the options in the trace's hello override its defaults",
+    )
+    parser.add_argument(
+        "--ask",
+        choices=RELATIONS[1:],
+        metavar="RELATION",
+        help="safe, refines or exact: what must hold (default: refines, or safe where no dialect is known)",
+    )
     parser.add_argument("--json", metavar="FILE", help="write the verdict as JSON; - is standard output")
     parser.add_argument("--junit", metavar="FILE", help="write one test case per clause as JUnit XML")
 
@@ -83,7 +93,12 @@ def read_lines(file: IO[bytes]) -> Iterator[bytes]:
 
 def get_replay(arguments: argparse.Namespace) -> str:
     """Give the command that judges the same again."""
-    options = [part for name in ("dialect", "ask") if getattr(arguments, name) for part in (f"--{name}", getattr(arguments, name))]
+    options = [
+        part
+        for name in ("dialect", "ask")
+        if getattr(arguments, name)
+        for part in (f"--{name}", getattr(arguments, name))
+    ]
     return shlex.join(["refsched", "check", arguments.engine, *options])
 
 
@@ -117,19 +132,33 @@ def to_json(recording: Recording, verdict: Verdict, replay: str) -> dict[str, ob
 
 def breach_to_json(breach: Breach, verdict: Verdict) -> dict[str, object]:
     """Give one broken clause with the scenario that shows it."""
-    return {"clause": breach.clause, "iteration": breach.iteration, "because": breach.because, "scenario": verdict.scenarios.get(breach.clause)}
+    return {
+        "clause": breach.clause,
+        "iteration": breach.iteration,
+        "because": breach.because,
+        "scenario": verdict.scenarios.get(breach.clause),
+    }
 
 
 def format_text(recording: Recording, verdict: Verdict, replay: str) -> str:
     """Say the verdict, and each broken clause in a sentence."""
     name = "no dialect" if verdict.dialect is None else f"dialect {verdict.dialect.name}"
-    totals = verdict.totals
+    outcome, totals = "conforms" if verdict.conforms() else "does not conform", verdict.totals
+    counts = (
+        (totals.iterations, "iteration"),
+        (totals.submitted, "request"),
+        (totals.emitted, "output"),
+        (totals.preempted, "preemption"),
+    )
     lines = [
-        f"{verdict.relation}, {describe_liveness(verdict)} ({'conforms' if verdict.conforms() else 'does not conform'}; {verdict.asked} is asked)",
-        f"  {recording.opening.engine}, {name}: {totals.iterations} iterations, {totals.submitted} requests, {totals.emitted} outputs, {totals.preempted} preemptions",
+        f"{verdict.relation}, {describe_liveness(verdict)} ({outcome}; {verdict.asked} is asked)",
+        f"  {recording.opening.engine}, {name}: {', '.join(count(*each) for each in counts)}",
     ]
     if verdict.dialect is not None:
-        lines.append("  options: " + ", ".join(f"{option}={str(value).lower()}" for option, value in verdict.dialect.options().items()))
+        lines.append(
+            "  options: "
+            + ", ".join(f"{option}={str(value).lower()}" for option, value in verdict.dialect.options().items())
+        )
     if verdict.unsupported:
         lines.append(f"  judged by the clauses that hold for every engine only: {verdict.unsupported}")
     lines += [f"broken: {each.sentence()}" for each in verdict.broken]
@@ -145,7 +174,9 @@ def describe_liveness(verdict: Verdict) -> str:
     """Say how the run ends."""
     liveness = verdict.liveness
     period = f" of period {liveness.period}" if liveness.period else ""
-    return liveness.kind + period + (", which the dialect allows for its impossible requests" if liveness.waived else "")
+    return (
+        liveness.kind + period + (", which the dialect allows for its impossible requests" if liveness.waived else "")
+    )
 
 
 def list_cases(verdict: Verdict) -> Iterator[Case]:
@@ -153,6 +184,11 @@ def list_cases(verdict: Verdict) -> Iterator[Case]:
     broken = {each.clause: each.sentence() for each in verdict.broken}
     for clause in sorted({*broken, *verdict.passed, *verdict.inconclusive}):
         outcome = "failed" if clause in broken else "passed" if clause in verdict.passed else "skipped"
-        yield Case(get_clause(clause).chapter.removesuffix(".md"), clause, outcome, broken.get(clause, "" if outcome == "passed" else "inconclusive"))
+        yield Case(
+            get_clause(clause).chapter.removesuffix(".md"),
+            clause,
+            outcome,
+            broken.get(clause, "" if outcome == "passed" else "inconclusive"),
+        )
     message = f"{verdict.relation}, {verdict.liveness.kind}; {verdict.asked} is asked"
     yield Case("verdict", f"{verdict.asked} and live", "passed" if verdict.conforms() else "failed", message)

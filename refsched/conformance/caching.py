@@ -1,14 +1,14 @@
 """A pool in which full blocks are found again by content, with an identity for each block [KV-HIT-2].
 
-Written from the rules in the READMEs beside the recorded plans: a block gets its content when the plan that fills it is made;
-lookups take the oldest copy; free blocks are taken from the front of a list to whose front empty blocks and to whose
-back filled ones return, the tail of a request first.
+Written from the rules in the READMEs beside the recorded plans: a block gets its content when the plan that fills it is
+made; lookups take the oldest copy; free blocks are taken from the front of a list to whose front empty blocks and to
+whose back filled ones return, the tail of a request first.
 """
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Hashable
 
-from refsched.conformance.desk import Found, Member
+from refsched.conformance.members import Found, Member
 from refsched.units import Blocks, Tokens, ceil_div
 
 MANY: Blocks = 1 << 22  # stands for a pool without limit; blocks are made when they are first needed

@@ -4,9 +4,10 @@ A relation advances them by the plan it observed. Blocks have no identity here; 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from refsched.conformance.breach import count, shorten_list
+from refsched.conformance.members import CountingPool, Member, Pool
 from refsched.dialect import Dialect
 from refsched.model import Limits, Plan, Request
 from refsched.scheduling.kv import get_longest
@@ -18,88 +19,6 @@ class Finding(NamedTuple):
 
     clause: str
     because: str
-
-
-class Member:
-    """Follow one live request; `goal` is what it knew when it last began to wait, up to which it prefills."""
-
-    __slots__ = ("blocks", "chain", "computed", "goal", "id", "known", "place", "request", "turn", "wanted")
-
-    def __init__(self, request: Request, place: int, wanted: Tokens, turn: int):
-        self.request = request
-        self.id = request.id
-        self.place = place  # in the order of submission
-        self.turn = turn  # the last iteration that planned it, or that was over when it came
-        self.wanted = wanted  # known tokens at its end
-        self.known: Tokens = request.prompt
-        self.goal: Tokens = request.prompt
-        self.computed: Tokens = 0
-        self.blocks: Blocks = 0
-        self.chain: list[int] = []  # which blocks, where they have an identity
-
-    def rank(self) -> tuple[int, int]:
-        """Order by priority, then by submission; the smaller is the better."""
-        return self.request.priority, self.place
-
-    def is_prefilling(self) -> bool:
-        """Tell whether tokens that it knew when it began to wait are still to be computed."""
-        return self.computed < self.goal
-
-    def is_decoding(self) -> bool:
-        """Tell whether it lacks one token only, past its prompt."""
-        return self.known - self.computed == 1 and self.computed >= self.request.prompt
-
-    def restart(self) -> None:
-        """Begin again: everything known is to be prefilled."""
-        self.computed, self.goal = 0, self.known
-
-
-class Found(NamedTuple):
-    """Hold what a lookup in the prefix cache finds: blocks, and how many of them nobody holds."""
-
-    blocks: tuple[int, ...] = ()
-    idle: Blocks = 0
-
-
-class CountingPool:
-    """Count blocks that have no identity."""
-
-    def __init__(self, total: Blocks, size: Tokens):
-        self.size = size
-        self.free = total
-
-    def find(self, member: Member) -> Found:
-        """Find nothing: there is no cache."""
-        return Found()
-
-    def adopt(self, member: Member, found: Found) -> None:
-        """Let a request hold what was found."""
-
-    def grow(self, member: Member, tokens: Tokens) -> None:
-        """Let a request hold the blocks for its first `tokens` tokens."""
-        missing = max(0, ceil_div(tokens, self.size) - member.blocks)
-        member.blocks += missing
-        self.free -= missing
-
-    def fill(self, member: Member, tokens: Tokens) -> None:
-        """Note that the first `tokens` tokens of a request are computed."""
-
-    def give_back(self, member: Member) -> None:
-        """Return all blocks of a request."""
-        self.free += member.blocks
-        member.blocks = 0
-
-
-class Pool(Protocol):
-    """Be one of the two pools: with or without a prefix cache."""
-
-    @property
-    def free(self) -> Blocks: ...
-    def find(self, member: Member) -> Found: ...
-    def adopt(self, member: Member, found: Found) -> None: ...
-    def grow(self, member: Member, tokens: Tokens) -> None: ...
-    def fill(self, member: Member, tokens: Tokens) -> None: ...
-    def give_back(self, member: Member) -> None: ...
 
 
 ORDERS: Mapping[str, Callable[[Member], object]] = {
@@ -145,7 +64,7 @@ class Desk:
         self.pool.grow(member, min(tokens, self.ceiling))
 
     def count_kept_free(self) -> Blocks:
-        """Count the blocks that an admission must leave free: a share of the pool always, the watermark unless nothing runs."""
+        """Count the blocks that an admission must leave free; the watermark counts only while something runs."""
         share = (self.limits.num_blocks or 0) * self.dialect.watermark_percent // 100
         return share + (self.dialect.watermark_blocks if self.running else 0)
 
@@ -219,10 +138,19 @@ class Sheet:
         if got == granted:
             return None
         if got < granted and self.is_full:
-            return self.find(order, f"gives {member.id} {count(got, 'token')} and uses up the budget; {granted} are its due before those who come later")
+            return self.find(
+                order,
+                f"gives {member.id} {count(got, 'token')} and uses up the budget; {granted} are due to it first",
+            )
         if got == 0:
-            return self.find("SCH-SKIP-1", f"leaves out {member.id}, which could get {count(granted, 'token')}; {show(self.left)} of the budget are left")
-        return self.find("SCH-SHARE-1", f"gives {member.id} {count(got, 'token')}; what it lacks, the cap and the budget left allow {granted}")
+            return self.find(
+                "SCH-SKIP-1",
+                f"leaves out {member.id}, which could get {granted} of the {show(self.left)} tokens left",
+            )
+        return self.find(
+            "SCH-SHARE-1",
+            f"gives {member.id} {count(got, 'token')}; what it lacks, the cap and the budget left allow {granted}",
+        )
 
     def judge_rest(self, clause: str, members: Sequence[Member], why: str) -> Finding | None:
         """Find an entry of one of `members` that no rule explained."""
@@ -239,9 +167,9 @@ class Sheet:
 
     def judge_blocked(self, desk: Desk, head: Member) -> Finding | None:
         """Find an admission of a head that does not pass the gate, or past it [SCH-ADM-3, SCH-ADM-4]."""
-        return self.judge_rest("SCH-ADM-3", [head], f"it does not pass the gate, {desk.free} blocks are free") or self.judge_rest(
-            "SCH-ADM-4", desk.waiting, f"{head.id} waits before it"
-        )
+        return self.judge_rest(
+            "SCH-ADM-3", [head], f"it does not pass the gate, {desk.free} blocks are free"
+        ) or self.judge_rest("SCH-ADM-4", desk.waiting, f"{head.id} waits before it")
 
     def judge_needless(self) -> Finding | None:
         """Find a preemption that no shortage of blocks explains [SCH-PRE-2]."""
@@ -258,4 +186,3 @@ def show(tokens: Tokens) -> str:
 def show_queue(ids: Sequence[str]) -> str:
     """Show the ids of a queue in order."""
     return shorten_list(list(ids)) or "nobody"
-

@@ -28,7 +28,9 @@ class Comparison:
         """Let the engine take the next event; describe the difference, or return None [CNF-EXA-1]."""
         if isinstance(event, Planned):
             self.iteration += 1
-            return compare_plans(event.plan, self.engine.plan(), cached_told) or compare_states(event.state, self.engine.state(), self.limits)
+            return compare_plans(event.plan, self.engine.plan(), cached_told) or compare_states(
+                event.state, self.engine.state(), self.limits
+            )
         if isinstance(event, Completed):
             self.engine.complete(event.emitted, event.finished)
             return None if event.free is None else compare("free blocks after it", event.free, self.engine.state().free)
@@ -71,7 +73,11 @@ def compare_states(recorded: State, reference: State, limits: Limits) -> str | N
     held = recorded.held or {}
     mine = {id: (reference.held or {}).get(id, 0) for id in held}
     return (
-        (None if recorded.free is None or limits.num_blocks is None else compare("free blocks", recorded.free, reference.free))
+        (
+            None
+            if recorded.free is None or limits.num_blocks is None
+            else compare("free blocks", recorded.free, reference.free)
+        )
         or compare("blocks held", dict(held), mine)
         or (None if recorded.running is None else compare("running", recorded.running, reference.running))
         or (None if recorded.waiting is None else compare("waiting", recorded.waiting, reference.waiting))

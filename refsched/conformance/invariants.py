@@ -8,13 +8,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from refsched.conformance.breach import count, list_tokens, shorten_list
-from refsched.conformance.invariants_kv import conserves_blocks, drains, frees_the_finished, hits_leave_a_token, holds_what_it_plans, takes_nobodys_blocks
+from refsched.conformance.invariants_kv import (
+    conserves_blocks,
+    drains,
+    frees_the_finished,
+    hits_leave_a_token,
+    holds_what_it_plans,
+    takes_nobodys_blocks,
+)
+from refsched.conformance.invariants_outputs import (
+    agrees_with_driver,
+    drops_nobody_started,
+    emits_every_token_due,
+    emits_no_token_early,
+    ends_with_its_outputs,
+)
 from refsched.conformance.ledger import Ledger
-from refsched.conformance.messages import Claim
-from refsched.conformance.scene import Because, Planning, Result
+from refsched.conformance.scene import Because, Planning
 from refsched.model import Submitted
 from refsched.units import Tokens
-
 
 # SUBMISSIONS
 
@@ -41,7 +53,9 @@ def stays_within_budget(scene: Planning) -> Because:
 def is_all_decodes(scene: Planning) -> bool:
     """Tell whether a plan has decodes only."""
     live = scene.books.live
-    return all(id in live and tokens == 1 and start >= live[id].request.prompt for id, start, tokens in scene.plan.entries)
+    return all(
+        id in live and tokens == 1 and start >= live[id].request.prompt for id, start, tokens in scene.plan.entries
+    )
 
 
 def stays_within_sequences(scene: Planning) -> Because:
@@ -129,7 +143,7 @@ def loses_no_token(scene: Planning) -> Because:
     """Start no entry before the end of the tokens already computed, unless a preemption took them [SCH-RNG-2]."""
     for id, start, expected, _ in find_starts(scene):
         if start < expected:
-            return f"{scene.name()} starts {id} at {start}; {expected} of its tokens are computed and no preemption is reported"
+            return f"{scene.name()} starts {id} at {start}; {expected} tokens are computed, no preemption is reported"
     return None
 
 
@@ -150,83 +164,10 @@ def queues_each_once(scene: Planning) -> Because:
         return None
     for id in queued:
         if queued.count(id) > 1 or id not in live:
-            return f"{scene.name()} leaves {id} queued {queued.count(id)} times; it is {'' if id in live else 'not '}live"
+            return (
+                f"{scene.name()} leaves {id} queued {queued.count(id)} times; it is {'' if id in live else 'not '}live"
+            )
     return f"{scene.name()} leaves {shorten_list(sorted(live - set(queued)))} in no queue"
-
-
-# RESULTS
-
-
-def emits_no_token_early(scene: Result) -> Because:
-    """Emit nothing for a request whose known tokens are not all computed in this iteration [SCH-OUT-1]."""
-    due = set(scene.books.expect_emitted())
-    for id in scene.event.emitted:
-        if id not in due:
-            return f"{scene.name()} emits a token of {id}, {explain_early(scene, id)}"
-    return None
-
-
-def explain_early(scene: Result, id: str) -> str:
-    """Say why no token of a request is due."""
-    account = scene.books.live.get(id)
-    if account is None:
-        return "which is not live"
-    if id not in {entry.id for entry in scene.plan.entries}:
-        return "which it did not plan"
-    return f"of which {account.computed} of {account.known} known tokens are computed"
-
-
-def emits_every_token_due(scene: Result) -> Because:
-    """Emit exactly one token for each request whose last known token this iteration computes [SCH-OUT-2]."""
-    emitted = scene.event.emitted
-    for id in scene.books.expect_emitted():
-        if emitted.count(id) != 1:
-            return f"{scene.name()} computes the last known token of {id} and emits {count(emitted.count(id), 'token')} of it"
-    return None
-
-
-def ends_with_its_outputs(scene: Result) -> Because:
-    """End each request once, exactly when it has the outputs it asked for, or is at max_len [SCH-OUT-3]."""
-    emitted, finished = set(scene.event.emitted), scene.event.finished
-    for id in finished:
-        if finished.count(id) > 1 or id not in scene.books.live:
-            return f"{scene.name()} ends {id}, which is not live" if finished.count(id) == 1 else f"{scene.name()} ends {id} twice"
-    for id in (*scene.event.emitted, *(each for each in finished if each not in emitted)):
-        because = explain_end(scene, id, id in emitted, id in finished)
-        if because is not None:
-            return because
-    return None
-
-
-def explain_end(scene: Result, id: str, emits: bool, ends: bool) -> Because:
-    """Say what is wrong with the end, or the going on, of one request."""
-    account, limit = scene.books.live.get(id), scene.books.limits.max_len
-    if account is None:
-        return None
-    got, wanted = account.emitted + emits, account.request.output
-    at_limit = limit is not None and account.request.prompt + got >= limit
-    if got <= wanted and (got == wanted) == ends or got <= wanted and at_limit and ends:
-        return None
-    return f"{scene.name()} {'ends' if ends else 'goes on with'} {id} at {count(got, 'output')}; it asked for {wanted}"
-
-
-def drops_nobody_started(scene: Planning) -> Because:
-    """Refuse nobody who already has outputs [SCH-OUT-3]."""
-    for id in scene.plan.rejected:
-        account = scene.books.live.get(id)
-        if account is not None and account.emitted:
-            return f"{scene.name()} refuses {id} at {count(account.emitted, 'output')}; it asked for {account.request.output}"
-    return None
-
-
-def agrees_with_driver(scene: Result) -> Because:
-    """Claim the emissions and ends that the driver reports [SCH-OUT-4]."""
-    claim = scene.claim or Claim(None, None)
-    pairs = (("emissions", claim.emitted, scene.event.emitted), ("ends", claim.finished, scene.event.finished))
-    for what, own, told in pairs:
-        if own is not None and sorted(own) != sorted(told):
-            return f"{scene.name()}: the engine claims the {what} {list(own)}; its driver reports {list(told)}"
-    return None
 
 
 # THE REGISTRY

@@ -10,7 +10,8 @@ def hits_leave_a_token(scene: Planning) -> Because:
     for id, tokens in scene.cached.items():
         account = scene.books.live.get(id)
         if account is None or tokens < 0 or tokens >= account.known:
-            return f"{scene.name()} takes {tokens} tokens of {id} from the cache; it knows {account.known if account else 'nothing'}"
+            known = account.known if account else 0
+            return f"{scene.name()} takes {tokens} tokens of {id} from the cache; it knows {known}"
         if tokens and account.computed and id not in scene.plan.preempted:
             return f"{scene.name()} takes {tokens} tokens of {id} from the cache; it already has {account.computed}"
     return None

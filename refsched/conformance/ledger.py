@@ -65,7 +65,9 @@ class Ledger:
         self.totals.refused += refused
         self.shares_blocks = self.shares_blocks or bool(request.prefix)
         if not refused:
-            self.live[request.id] = Account(request, get_longest(request, self.limits, self.stop), self.totals.submitted)
+            self.live[request.id] = Account(
+                request, get_longest(request, self.limits, self.stop), self.totals.submitted
+            )
 
     def apply_plan(self, event: Planned) -> None:
         """Write down a plan as it was observed."""
@@ -93,7 +95,7 @@ class Ledger:
         totals.dropped += len(plan.rejected)
 
     def expect_emitted(self) -> tuple[str, ...]:
-        """Name who should get a token: each planned request whose known tokens are all computed [SCH-OUT-1, SCH-OUT-2]."""
+        """Name who should emit: each planned request with all known tokens computed [SCH-OUT-1, SCH-OUT-2]."""
         entries = self.plan.entries if self.plan is not None else ()
         live = self.live
         return tuple([each.id for each in entries if each.id in live and live[each.id].computed == live[each.id].known])

@@ -19,7 +19,7 @@ Signature = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """Say how a trace ends: live, stuck, livelock or unknown; `waived` where only admitted impossible requests suffer."""
+    """Say how a trace ends: live, stuck, livelock or unknown; `waived` where impossible requests were let in."""
 
     kind: str
     period: int | None = None
@@ -74,7 +74,9 @@ class Watch:
         kind = "stuck" if self.is_idle and is_over else "livelock" if self.period else "unknown"
         if kind == "unknown":
             return Liveness(kind), []
-        impossible = [id for id, each in books.live.items() if explain_impossible(each.request, books.limits, books.stop)]
+        impossible = [
+            id for id, each in books.live.items() if explain_impossible(each.request, books.limits, books.stop)
+        ]
         waived = bool(impossible) and self.may_admit_impossible
         breaches = [] if waived else list_breaches(kind, self.period, books, impossible)
         return Liveness(kind, self.period if kind == "livelock" else None, waived), breaches
@@ -89,7 +91,11 @@ def get_signature(books: Ledger, running: tuple[str, ...], waiting: tuple[str, .
 def list_breaches(kind: str, period: int | None, books: Ledger, impossible: list[str]) -> list[Breach]:
     """Name the clauses that a run which cannot go on breaks [LIV-END-1, LIV-LOOP-1, LIV-IMP-1]."""
     live = shorten_list([describe(each, books) for each in books.live.values()])
-    circle = f"its state repeats every {period} iterations without an output" if kind == "livelock" else "nothing is planned any more"
+    circle = (
+        f"its state repeats every {period} iterations without an output"
+        if kind == "livelock"
+        else "nothing is planned any more"
+    )
     because = f"after iteration {books.iteration} {circle}, and these requests are live: {live}"
     clauses = ["LIV-LOOP-1"] * (kind == "livelock") + ["LIV-IMP-1" if impossible else "LIV-END-1"]
     if impossible:
@@ -107,13 +113,14 @@ def describe(account: Account, books: Ledger) -> str:
 
 
 def find_idle(books: Ledger, event: Planned) -> Breach | None:
-    """Find a request that could run in an iteration that runs nothing [LIV-IDLE-1]; the books are those after the plan."""
+    """Find a request that could run in an iteration, already in the books, that runs nothing [LIV-IDLE-1]."""
     if event.plan.entries or event.state.free is None:
         return None
     for id, account in books.live.items():
         missing = ceil_div(account.known, books.limits.block_size) - (account.held or 0)
         if missing <= event.state.free and not explain_impossible(account.request, books.limits, books.stop):
-            because = f"iteration {books.iteration} plans nothing; {id} is live and needs {max(missing, 0)} of {event.state.free} free blocks for all its known tokens"
+            needs = f"all its known tokens need {max(missing, 0)} of {event.state.free} free blocks"
+            because = f"iteration {books.iteration} plans nothing; {id} is live, and {needs}"
             return Breach("LIV-IDLE-1", books.iteration, because)
     return None
 
@@ -125,4 +132,8 @@ def find_oldest_preempted(books: Ledger, event: Planned) -> Breach | None:
     oldest = min(books.live.values(), key=lambda account: account.place)
     if oldest.request.id not in event.plan.preempted or explain_impossible(oldest.request, books.limits, books.stop):
         return None
-    return Breach("LIV-OLD-1", books.iteration, f"iteration {books.iteration} preempts {oldest.request.id}, the oldest live request")
+    return Breach(
+        "LIV-OLD-1",
+        books.iteration,
+        f"iteration {books.iteration} preempts {oldest.request.id}, the oldest live request",
+    )

@@ -1,13 +1,24 @@
 """The messages of protocol edition 1: each operation with its answer as an event.
 
-A request has `op`, its answer has `ok`, both carry `seq`. On disk a trace is the same lines, requests and answers in turn.
+A request has `op`, its answer has `ok`, both carry `seq`; on disk they stand in turn.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from refsched.conformance.wire import Message, Names, check_int, shorten, take_counts, take_id, take_int, take_names, take_object, take_optional
+from refsched.conformance.wire import (
+    Message,
+    Names,
+    check_int,
+    shorten,
+    take_counts,
+    take_id,
+    take_int,
+    take_names,
+    take_object,
+    take_optional,
+)
 from refsched.errors import InputError
 from refsched.model import Cancelled, Completed, Entry, Event, Failed, Limits, Plan, Planned, Request, State, Submitted
 
@@ -58,7 +69,9 @@ def read_event(row: int, request: Message, answer: Message) -> Told:
     op = request["op"]
     if not answer["ok"]:
         unsupported = "unsupported" in answer
-        return Told(row, Failed(op, str(answer["unsupported"] if unsupported else answer.get("error"))), unsupported=unsupported)
+        return Told(
+            row, Failed(op, str(answer["unsupported"] if unsupported else answer.get("error"))), unsupported=unsupported
+        )
     return READERS[op](row, request, answer)
 
 
@@ -66,7 +79,9 @@ def read_submit(row: int, request: Message, answer: Message) -> Told:
     """Read a submission, and the reason if it was refused."""
     prefix, outputs = (take_optional(request, name, take_numbers, ()) for name in ("prefix", "output_blocks"))
     priority = take_optional(request, "priority", take_int, 0)
-    asked = Request(take_id(request), take_int(request, "prompt"), take_int(request, "output"), priority, prefix, outputs)
+    asked = Request(
+        take_id(request), take_int(request, "prompt"), take_int(request, "output"), priority, prefix, outputs
+    )
     return Told(row, Submitted(asked, take_optional(answer, "rejected", take_text)))
 
 

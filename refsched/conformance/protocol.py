@@ -24,7 +24,11 @@ def to_json(message: Mapping[str, object]) -> str:
 def write_submit(request: Request, rejected: str | None) -> tuple[dict[str, object], dict[str, object]]:
     """Write a submission and its answer."""
     page: dict[str, object] = {"op": "submit", "id": request.id, "prompt": request.prompt, "output": request.output}
-    optional = {"priority": request.priority, "prefix": list(request.prefix), "output_blocks": list(request.output_blocks)}
+    optional = {
+        "priority": request.priority,
+        "prefix": list(request.prefix),
+        "output_blocks": list(request.output_blocks),
+    }
     page |= {name: value for name, value in optional.items() if value}
     return page, {"ok": True} if rejected is None else {"ok": True, "rejected": rejected}
 
@@ -39,11 +43,16 @@ def write_plan(plan: Plan) -> dict[str, object]:
 class TraceWriter:
     """Write a run as a recorded trace while it goes on; `put` receives one line at a time, without its end."""
 
-    def __init__(self, put: Any, engine: str, version: str, dialect: Mapping[str, object], limits: Limits, header: Message):
+    def __init__(
+        self, put: Any, engine: str, version: str, dialect: Mapping[str, object], limits: Limits, header: Message
+    ):
         self.put = put
         self.seq = -1
         put(to_json({"format": TRACE_FORMAT, **header}))
-        self.write({"op": "hello", "protocol": PROTOCOL}, {"ok": True, "engine": {"name": engine, "version": version}, "dialect": dict(dialect)})
+        self.write(
+            {"op": "hello", "protocol": PROTOCOL},
+            {"ok": True, "engine": {"name": engine, "version": version}, "dialect": dict(dialect)},
+        )
         self.write({"op": "reset", "limits": asdict(limits)}, {"ok": True})
 
     def write(self, request: Message, answer: Message) -> None:
@@ -63,7 +72,12 @@ class TraceWriter:
         """Write a plan and its completion."""
         cached = {"cached": dict(iteration.plan.cached)} if iteration.plan.cached else {}
         self.write({"op": "plan"}, {"ok": True, "plan": write_plan(iteration.plan), **cached})
-        done = {"op": "complete", "plan": self.seq, "emitted": list(iteration.emitted), "finished": list(iteration.finished)}
+        done = {
+            "op": "complete",
+            "plan": self.seq,
+            "emitted": list(iteration.emitted),
+            "finished": list(iteration.finished),
+        }
         self.write(done, {"ok": True})
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """The relation: is this decision allowed under this dialect? Stated apart from the policies, which it does not import.
 
-Each rule has a judge that walks through an observed plan and explains every part of it, or names the clause that forbids
-it; then the books follow the observed plan. What all rules share stands here.
+Each rule has a judge that walks through an observed plan and explains every part of it, or names the clause that
+forbids it; then the books follow the observed plan. What all rules share stands here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,11 +55,15 @@ class Relation:
         self.rule = RULES[dialect.rule](dialect, limits)
 
     def submit(self, request: Request, refused: str | None) -> Finding | None:
-        """Judge an intake: refuse what can never finish, where the dialect does, and nothing else [SCH-INT-1, SCH-INT-2]."""
+        """Judge an intake: what can never finish is refused, where the dialect does so [SCH-INT-1, SCH-INT-2]."""
         impossible = explain_impossible(request, self.limits, self.dialect.stop) or self.rule.explain_refusal(request)
         if refused is None and impossible and self.dialect.impossible == "reject":
             return Finding("SCH-INT-1", f"{request.id} is taken and can never finish: {impossible}")
-        if refused is not None and (not impossible or self.dialect.impossible != "reject") and request.id not in self.rule.desk.live:
+        if (
+            refused is not None
+            and (not impossible or self.dialect.impossible != "reject")
+            and request.id not in self.rule.desk.live
+        ):
             return Finding("SCH-INT-2", f"{request.id} is refused ({refused}), though this dialect takes it")
         if refused is None:
             self.rule.admit(request)
@@ -72,7 +76,9 @@ class Relation:
         sheet = Sheet(desk, plan)
         finding = self.rule.judge(sheet, plan)
         if finding is None and sheet.refused:
-            finding = sheet.find("SCH-INT-2", f"refuses {sheet.refused[0]} while planning, though this dialect takes it")
+            finding = sheet.find(
+                "SCH-INT-2", f"refuses {sheet.refused[0]} while planning, though this dialect takes it"
+            )
         if finding is None:
             desk.apply(plan)
             finding = judge_blocks(desk, sheet, state) or self.rule.judge_queues(sheet, state)
@@ -94,7 +100,9 @@ def judge_blocks(desk: Desk, sheet: Sheet, state: State) -> Finding | None:
     """Hold told blocks against those the dialect takes [KV-TAKE-1]."""
     for id, told in (state.held or {}).items():
         if id in desk.live and told != desk.live[id].blocks:
-            return sheet.find("KV-TAKE-1", f"leaves {id} with {told} blocks; under this dialect it holds {desk.live[id].blocks}")
+            return sheet.find(
+                "KV-TAKE-1", f"leaves {id} with {told} blocks; under this dialect it holds {desk.live[id].blocks}"
+            )
     if state.free is not None and desk.limits.num_blocks is not None and state.free != desk.free:
         return sheet.find("KV-TAKE-1", f"leaves {state.free} blocks free; under this dialect {desk.free} are")
     return None

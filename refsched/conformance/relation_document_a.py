@@ -4,7 +4,8 @@ Active requests stand in the order in which their prefills completed. Where a sl
 passed over and the walk goes on.
 """
 
-from refsched.conformance.desk import Desk, Finding, Member, Sheet
+from refsched.conformance.desk import Desk, Finding, Sheet
+from refsched.conformance.members import Member
 from refsched.dialect import Dialect
 from refsched.model import Limits, Plan, Request, State
 from refsched.units import Tokens
@@ -44,10 +45,16 @@ class DocumentA:
     def judge_active(self, sheet: Sheet) -> Finding | None:
         """Explain one token for each active request that finds budget and a slot [SCH-DOC-1]."""
         for member in self.desk.running:
-            if sheet.left == 0 or len(sheet.served) == self.desk.decode_limit or self.desk.lacks(member, member.computed + 1) > self.desk.free:
+            if (
+                sheet.left == 0
+                or len(sheet.served) == self.desk.decode_limit
+                or self.desk.lacks(member, member.computed + 1) > self.desk.free
+            ):
                 continue
             if member.id not in sheet.entries:
-                return sheet.find("SCH-DOC-1", f"leaves out {member.id}, which is active and has budget and a slot for a token")
+                return sheet.find(
+                    "SCH-DOC-1", f"leaves out {member.id}, which is active and has budget and a slot for a token"
+                )
             self.desk.take(member, member.computed + 1)
             finding = sheet.judge_share(member, 1, 1, "SCH-DOC-1")
             sheet.serve(member, 1)
@@ -72,7 +79,7 @@ class DocumentA:
         return sheet.judge_rest("SCH-DOC-2", desk.waiting, "there is no budget, slot or place left for it")
 
     def get_chunk(self, sheet: Sheet, member: Member) -> Tokens:
-        """Count what prompt, cap, budget and slots leave for a waiting request; slots are its own slack and free blocks."""
+        """Count what prompt, cap, budget and slots (its own slack and free blocks) leave for a waiting request."""
         desk = self.desk
         slots = (member.blocks + desk.free) * desk.limits.block_size - member.computed
         return min(member.request.prompt - member.computed, desk.cap, sheet.left, slots)

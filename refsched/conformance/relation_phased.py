@@ -1,11 +1,12 @@
 """What the rules allow that plan in phases: orca, no-evict, prefill-first, sarathi, and vLLM V0 in two modes.
 
-Written from the rules in the READMEs beside the recorded plans and from the publications. Each phase is explained in turn;
-what is left over then is out of turn.
+Written from the rules in the READMEs beside the recorded plans and from the publications. Each phase is explained in
+turn; what is left over then is out of turn.
 """
 
 from refsched.conformance import relation_steps as steps
-from refsched.conformance.desk import Desk, Finding, Member, Sheet
+from refsched.conformance.desk import Desk, Finding, Sheet
+from refsched.conformance.members import Member
 from refsched.dialect import Dialect
 from refsched.model import Limits, Plan, Request, State
 from refsched.units import Tokens, ceil_div
@@ -25,7 +26,9 @@ class Phased:
     def explain_refusal(self, request: Request) -> str | None:
         """Say why a rule of whole prompts, or of whole slots, can never run a request."""
         desk = self.desk
-        if desk.dialect.rule == "orca" and desk.blocks_for(get_slot(desk, request)) > (desk.limits.num_blocks or desk.free):
+        if desk.dialect.rule == "orca" and desk.blocks_for(get_slot(desk, request)) > (
+            desk.limits.num_blocks or desk.free
+        ):
             return f"a slot of {get_slot(desk, request)} tokens is more than the pool"
         return steps.explain_whole_prompt(desk, request) if desk.dialect.rule in ("orca", "vllm-v0") else None
 
@@ -34,7 +37,9 @@ class Phased:
         self.desk.arrange(self.desk.running)
         finding = self.explain(self.desk, sheet)
         if finding is None:
-            finding = steps.judge_left_over(self.desk, sheet) or sheet.judge_rest("SCH-ADM-2", self.desk.waiting, "nobody can enter in this iteration")
+            finding = steps.judge_left_over(self.desk, sheet) or sheet.judge_rest(
+                "SCH-ADM-2", self.desk.waiting, "nobody can enter in this iteration"
+            )
         steps.reset_victims(self.desk, sheet)
         return finding
 
@@ -44,7 +49,7 @@ class Phased:
 
 
 def get_slot(desk: Desk, request: Request) -> Tokens:
-    """Count the tokens that Orca reserves: max_len in whole blocks, or all a request needs where there is no max_len."""
+    """Count the tokens that Orca reserves: max_len in whole blocks, or without max_len all that a request needs."""
     max_len, size = desk.limits.max_len, desk.limits.block_size
     if max_len is None:
         return request.prompt + request.output - 1
@@ -74,7 +79,11 @@ def explain_orca(desk: Desk, sheet: Sheet) -> Finding | None:
         if finding is not None:
             return finding
     return steps.judge_admissions(
-        desk, sheet, steps.whole_of(sheet), lambda member: get_slot(desk, member.request), lambda member: is_over_length(desk, member.known)
+        desk,
+        sheet,
+        steps.whole_of(sheet),
+        lambda member: get_slot(desk, member.request),
+        lambda member: is_over_length(desk, member.known),
     )
 
 
@@ -119,7 +128,11 @@ def explain_sarathi(desk: Desk, sheet: Sheet) -> Finding | None:
     if sheet.gone and desk.dialect.victim_reset == "at-once":
         return sheet.judge_rest("SCH-ADM-1", desk.waiting, "an iteration that preempts admits nobody")
     return steps.judge_admissions(
-        desk, sheet, steps.chunk_of(desk, sheet), lambda member: member.known, lambda member: is_over_length(desk, member.goal)
+        desk,
+        sheet,
+        steps.chunk_of(desk, sheet),
+        lambda member: member.known,
+        lambda member: is_over_length(desk, member.goal),
     )
 
 
@@ -127,7 +140,9 @@ def explain_v0(desk: Desk, sheet: Sheet) -> Finding | None:
     """Explain whole prompts, or, where none was placed, decodes."""
 
     def refuses(member: Member) -> bool:
-        return (desk.dialect.planning_rejects != "nothing" and member.known > min(desk.max_len, desk.budget)) or never_fits(desk, member)
+        return (
+            desk.dialect.planning_rejects != "nothing" and member.known > min(desk.max_len, desk.budget)
+        ) or never_fits(desk, member)
 
     refused = len(sheet.refused)
     finding = steps.judge_admissions(desk, sheet, steps.whole_of(sheet), lambda member: member.known, refuses)
@@ -141,7 +156,10 @@ def explain_v0_chunked(desk: Desk, sheet: Sheet) -> Finding | None:
     victims, desk.waiting = desk.waiting[: len(sheet.gone)], desk.waiting[len(sheet.gone) :]
     if finding is None and sheet.left > 0:
         finding = steps.judge_admissions(
-            desk, sheet, steps.chunk_of(desk, sheet), lambda member: member.known,
+            desk,
+            sheet,
+            steps.chunk_of(desk, sheet),
+            lambda member: member.known,
             lambda member: min(member.known, desk.cap, sheet.left) > desk.max_len or never_fits(desk, member),
         )
     desk.waiting = victims + desk.waiting
@@ -149,7 +167,7 @@ def explain_v0_chunked(desk: Desk, sheet: Sheet) -> Finding | None:
 
 
 def explain_v0_running(desk: Desk, sheet: Sheet) -> Finding | None:
-    """Explain a token or a chunk for each running request; decodes, ending prefills and others stand in this order after."""
+    """Explain a token or a chunk for each running request; after that, decodes stand before ending prefills."""
     groups: tuple[list[Member], list[Member], list[Member]] = ([], [], [])
     unvisited = list(desk.running)
     while unvisited and sheet.left > 0:

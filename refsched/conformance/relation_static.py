@@ -32,7 +32,10 @@ class Static:
             if finding is not None:
                 return finding
             sheet.serve(member, max(granted, 0))
-        return sheet.judge_rest("SCH-STA-1", self.desk.waiting, "it is no member of the batch under way") or sheet.judge_needless()
+        return (
+            sheet.judge_rest("SCH-STA-1", self.desk.waiting, "it is no member of the batch under way")
+            or sheet.judge_needless()
+        )
 
     def judge_queues(self, sheet: Sheet, state: State) -> Finding | None:
         """Leave queues open: how an engine keeps them is its own business under this rule."""

@@ -1,8 +1,9 @@
-"""Steps that the phased rules share: a shortage met by preemption, chunks of running prefills, admission from the head."""
+"""Steps that the phased rules share: room made by preemption, chunks of running prefills, admission of the head."""
 
 from collections.abc import Callable, Sequence
 
-from refsched.conformance.desk import Desk, Finding, Member, Sheet
+from refsched.conformance.desk import Desk, Finding, Sheet
+from refsched.conformance.members import Member
 from refsched.model import Request
 from refsched.units import UNLIMITED, Tokens
 
@@ -28,9 +29,14 @@ def judge_room(desk: Desk, sheet: Sheet, member: Member, unvisited: list[Member]
         victim = unvisited[-1] if unvisited else member
         if not sheet.due:
             clause, verb = ("KV-ROOM-1", "plans") if member.id in sheet.entries else ("SCH-PRE-3", "leaves out")
-            return sheet.find(clause, f"{verb} {member.id}, which finds no room, {desk.free} blocks are free; {victim.id} is to be preempted")
+            return sheet.find(
+                clause,
+                f"{verb} {member.id}, which finds no room, {desk.free} blocks are free; {victim.id} is to be preempted",
+            )
         if sheet.due[0] != victim.id:
-            return sheet.find("SCH-VIC-1", f"preempts {sheet.due[0]} for {member.id}; the one to preempt is {victim.id}")
+            return sheet.find(
+                "SCH-VIC-1", f"preempts {sheet.due[0]} for {member.id}; the one to preempt is {victim.id}"
+            )
         sheet.gone[sheet.due.pop(0)] = victim
         desk.preempt(victim)
         desk.waiting.insert(0, victim)
@@ -76,7 +82,7 @@ def judge_chunks(desk: Desk, sheet: Sheet, members: Sequence[Member]) -> Finding
 
 
 def judge_admissions(desk: Desk, sheet: Sheet, granted: Amount, reserved: Amount, refuses: Test) -> Finding | None:
-    """Explain who was refused or admitted, strictly from the head, with all the blocks the rule takes for it [SCH-ADM-2]."""
+    """Explain who was refused or admitted, strictly from the head, with the blocks taken for it [SCH-ADM-2]."""
     while desk.waiting:
         head = desk.waiting[0]
         if refuses(head):
@@ -95,7 +101,10 @@ def judge_admissions(desk: Desk, sheet: Sheet, granted: Amount, reserved: Amount
 def judge_refusal(desk: Desk, sheet: Sheet, head: Member) -> Finding | None:
     """Explain that the head is refused here [SCH-INT-3]."""
     if sheet.refused[:1] != [head.id]:
-        return sheet.find("SCH-INT-3", f"does not refuse {head.id}, whose {head.known} known tokens are more than this dialect ever plans")
+        return sheet.find(
+            "SCH-INT-3",
+            f"does not refuse {head.id}, whose {head.known} known tokens are more than this dialect ever plans",
+        )
     sheet.refused.pop(0)
     desk.leave(head.id)
     return None
@@ -133,7 +142,7 @@ def nobody(member: Member) -> bool:
 
 
 def judge_left_over(desk: Desk, sheet: Sheet) -> Finding | None:
-    """Find what no step of the rule explained: an entry out of turn [SCH-MIX-1, SCH-ORD-1], or a needless preemption."""
+    """Find what no step explained: an entry out of turn [SCH-MIX-1, SCH-ORD-1], or a needless preemption."""
     if len({desk.live[id].is_prefilling() for id in sheet.entries if id in desk.live}) > 1 and not mixes(desk):
         finding = sheet.judge_rest("SCH-MIX-1", desk.running, "an iteration of prefills has no decode")
         if finding is not None:
@@ -156,4 +165,8 @@ def reset_victims(desk: Desk, sheet: Sheet) -> None:
 
 def explain_whole_prompt(desk: Desk, request: Request) -> str | None:
     """Say that a prompt can never run in one piece, or return None [SCH-INT-1]."""
-    return None if request.prompt <= desk.budget else f"its prompt has {request.prompt} tokens in one piece; the budget is {desk.budget}"
+    return (
+        None
+        if request.prompt <= desk.budget
+        else f"its prompt has {request.prompt} tokens in one piece; the budget is {desk.budget}"
+    )

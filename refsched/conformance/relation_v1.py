@@ -1,14 +1,16 @@
 """What vLLM V1 allows [SCH-ORD-1, SCH-SKIP-1, SCH-CAP-1, SCH-PRE-2..4, SCH-VIC-1, SCH-ADM-1..3].
 
-Written from the rules in the READMEs beside the recorded plans, not from the policy. Running requests are explained in admission order, each with
-what it lacks, up to cap, budget and max_len; a shortage of blocks must be met by the right victims, one after another;
-only a plan without preemptions may admit, and only from the head of the waiting queue.
+Written from the rules in the READMEs beside the recorded plans, not from the policy. Running requests are explained in
+admission order, each with what it lacks, up to cap, budget and max_len; a shortage of blocks must be met by the right
+victims, one after another; only a plan without preemptions may admit, and only from the head of the waiting queue.
 """
 
 from bisect import insort
 
+from refsched.conformance.breach import count
 from refsched.conformance.caching import MANY, CachingPool
-from refsched.conformance.desk import Desk, Finding, Found, Member, Sheet, show_queue
+from refsched.conformance.desk import Desk, Finding, Sheet, show_queue
+from refsched.conformance.members import Found, Member
 from refsched.dialect import Dialect
 from refsched.model import Limits, Plan, Request, State
 from refsched.units import UNLIMITED, Tokens
@@ -54,7 +56,9 @@ class VllmV1:
         waiting = tuple(member.id for member in self.desk.waiting)
         if not sheet.gone or state.waiting is None or state.waiting == waiting:
             return None
-        return sheet.find("SCH-PRE-4", f"leaves waiting {show_queue(state.waiting)}; the order is {show_queue(waiting)}")
+        return sheet.find(
+            "SCH-PRE-4", f"leaves waiting {show_queue(state.waiting)}; the order is {show_queue(waiting)}"
+        )
 
     # RUNNING
 
@@ -73,7 +77,12 @@ class VllmV1:
                 return finding
             if member.id in sheet.gone and self.dialect.self_victim == "ends-walk":
                 break
-        return sheet.judge_rest("SCH-ORD-1", self.desk.running, "the walk over running, in admission order, ends before it") or sheet.judge_needless()
+        return (
+            sheet.judge_rest(
+                "SCH-ORD-1", self.desk.running, "the walk over running, in admission order, ends before it"
+            )
+            or sheet.judge_needless()
+        )
 
     def judge_room(self, sheet: Sheet, member: Member, granted: Tokens) -> Finding | None:
         """Explain how a request gets blocks: from the free ones, or by the preemptions that this takes."""
@@ -83,7 +92,9 @@ class VllmV1:
             if not sheet.due:
                 return self.explain_missing(sheet, member, granted, victim)
             if sheet.due[0] != victim.id:
-                return sheet.find("SCH-VIC-1", f"preempts {sheet.due[0]} for {member.id}; the one to preempt is {victim.id}")
+                return sheet.find(
+                    "SCH-VIC-1", f"preempts {sheet.due[0]} for {member.id}; the one to preempt is {victim.id}"
+                )
             sheet.gone[sheet.due.pop(0)] = victim
             sheet.unserve(victim.id)
             desk.preempt(victim)
@@ -99,7 +110,8 @@ class VllmV1:
 
     def explain_missing(self, sheet: Sheet, member: Member, granted: Tokens, victim: Member) -> Finding:
         """Say what is wrong where blocks run out and nobody is preempted [KV-ROOM-1, SCH-PRE-3]."""
-        short = f"{member.id} lacks {self.desk.lacks(member, member.computed + granted)} blocks for {granted} tokens, {self.desk.free} are free"
+        lacks = count(self.desk.lacks(member, member.computed + granted), "block")
+        short = f"{member.id} lacks {lacks} for {count(granted, 'token')}, {self.desk.free} are free"
         if member.id in sheet.entries:
             return sheet.find("KV-ROOM-1", f"plans {member.id}; {short}")
         return sheet.find("SCH-PRE-3", f"does not preempt {victim.id}; {short}")
@@ -108,7 +120,11 @@ class VllmV1:
         """Name the one to preempt: the last admitted, the latest arrival, or under `priority` the worst [SCH-VIC-1]."""
         if self.dialect.policy == "priority":
             return max(self.desk.running, key=Member.rank)
-        return self.desk.running[-1] if self.dialect.order == "admission" else max(self.desk.running, key=lambda member: member.place)
+        return (
+            self.desk.running[-1]
+            if self.dialect.order == "admission"
+            else max(self.desk.running, key=lambda member: member.place)
+        )
 
     # WAITING
 
@@ -124,7 +140,11 @@ class VllmV1:
             granted = min(head.known - hit, cap, sheet.left)
             if not self.passes_gate(head, found, hit + granted):
                 return sheet.judge_blocked(desk, head)
-            finding = sheet.judge_overtaken(desk, head) or judge_hit(sheet, head, hit) or sheet.judge_share(head, granted, cap, "SCH-ADM-4")
+            finding = (
+                sheet.judge_overtaken(desk, head)
+                or judge_hit(sheet, head, hit)
+                or sheet.judge_share(head, granted, cap, "SCH-ADM-4")
+            )
             if finding is not None:
                 return finding
             self.enter(sheet, head, found, granted)

@@ -30,7 +30,13 @@ class History:
         if self.events is not None:
             return start | {"events": list(self.events)}
         live = [
-            {"id": id, "prompt": each.request.prompt, "output": each.request.output, "known": each.known, "computed": each.computed}
+            {
+                "id": id,
+                "prompt": each.request.prompt,
+                "output": each.request.output,
+                "known": each.known,
+                "computed": each.computed,
+            }
             for id, each in list(books.live.items())[:MOST_LIVE]
         ]
         entries = [] if books.plan is None else [list(entry) for entry in books.plan.entries]
@@ -40,21 +46,41 @@ class History:
 def compact(told: Told) -> Compact:
     """Write an event as a short array, as in the examples of the spec."""
     match told.event:
-        case Submitted(request, rejected):
-            more = {"priority": request.priority, "prefix": request.prefix, "output_blocks": request.output_blocks, "rejected": rejected}
-            return ["submit", request.id, request.prompt, request.output, *keep({name: value for name, value in more.items() if value})]
-        case Planned(plan, state):
-            preempted = None if "preempted" in told.omitted else list(plan.preempted)
-            more = {"rejected": plan.rejected or None, "cached": None if "cached" in told.omitted else dict(plan.cached)}
-            more |= {"held": state.held, "running": state.running, "waiting": state.waiting}
-            return ["plan", [list(entry) for entry in plan.entries], preempted, state.free, *keep(more)]
+        case Submitted() as event:
+            return compact_submission(event)
+        case Planned() as event:
+            return compact_plan(event, told.omitted)
         case Completed(emitted, finished, free):
-            ids = [None if name in told.omitted else list(value) for name, value in (("emitted", emitted), ("finished", finished))]
+            pairs = (("emitted", emitted), ("finished", finished))
+            ids = [None if name in told.omitted else list(value) for name, value in pairs]
             return ["complete", *ids, free, *keep(told.claim._asdict() if told.claim else {})]
         case Cancelled(id):
             return ["cancel", id]
         case Failed(op, error):
             return ["error", op, error]
+
+
+def compact_submission(event: Submitted) -> Compact:
+    """Write a submission; what is rarely there stands at its end."""
+    request = event.request
+    more = {"priority": request.priority, "prefix": request.prefix, "output_blocks": request.output_blocks}
+    more |= {"rejected": event.rejected}
+    return [
+        "submit",
+        request.id,
+        request.prompt,
+        request.output,
+        *keep({name: value for name, value in more.items() if value}),
+    ]
+
+
+def compact_plan(event: Planned, omitted: frozenset[str]) -> Compact:
+    """Write a plan with what is told of the state after it."""
+    plan, state = event.plan, event.state
+    preempted = None if "preempted" in omitted else list(plan.preempted)
+    told = {"held": state.held, "running": state.running, "waiting": state.waiting}
+    more = {"rejected": plan.rejected or None, "cached": None if "cached" in omitted else dict(plan.cached)}
+    return ["plan", [list(entry) for entry in plan.entries], preempted, state.free, *keep(more | told)]
 
 
 def keep(more: dict[str, object]) -> list[dict[str, object]]:

@@ -4,24 +4,23 @@ exact implies refines implies safe. Events come one at a time; nothing is kept b
 is judged in bounded memory.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from refsched.conformance.breach import Breach
-from refsched.conformance.exact import NOT_OPTIONS, Comparison
-from refsched.conformance.invariants import PLAN_CHECKS, RESULT_CHECKS, SUBMIT_CHECKS, Check
+from refsched.conformance.choice import Choice
+from refsched.conformance.desk import Finding
+from refsched.conformance.exact import Comparison
+from refsched.conformance.invariants import PLAN_CHECKS, RESULT_CHECKS, SUBMIT_CHECKS
 from refsched.conformance.ledger import Ledger, Totals
 from refsched.conformance.liveness import Liveness, Watch, find_idle, find_oldest_preempted
+from refsched.conformance.marks import Marks
 from refsched.conformance.messages import Told
 from refsched.conformance.recording import Opening
-from refsched.conformance.desk import Finding
 from refsched.conformance.relation import Relation, make_relation
 from refsched.conformance.scenario import History
-from refsched.conformance.scene import Because, Planning, Result
-from refsched.dialect import OPTION_NAMES, Dialect, get_dialect, list_dialects
-from refsched.errors import InputError
+from refsched.conformance.scene import Planning, Result
+from refsched.dialect import Dialect
 from refsched.model import Cancelled, Completed, Event, Failed, Planned, Submitted
 from refsched.scheduling.engine import ReferenceEngine
 
@@ -52,61 +51,6 @@ class Verdict:
         return strong_enough and (self.liveness.kind in ("live", "unknown") or self.liveness.waived)
 
 
-@dataclass(slots=True)
-class Marks:
-    """Note for each clause where it first broke, how often it held, and how often it stayed open."""
-
-    broken: dict[str, Breach] = field(default_factory=dict)
-    remarks: dict[str, Breach] = field(default_factory=dict)
-    held: Counter[str] = field(default_factory=Counter)
-    open: Counter[str] = field(default_factory=Counter)
-
-    def check(self, checks: Iterable[Check], tells: frozenset[str], iteration: int, *scene: object) -> None:
-        """Ask each predicate whose needs were told."""
-        for check in checks:
-            if not check.needs <= tells:
-                self.open[check.clause] += 1
-                continue
-            because: Because = check.holds(*scene)
-            if because is None:
-                self.held[check.clause] += 1
-            else:
-                self.broken.setdefault(check.clause, Breach(check.clause, iteration, because))
-
-    def remark(self, breach: Breach | None) -> None:
-        """Note what should not be, once per clause."""
-        if breach is not None:
-            self.remarks.setdefault(breach.clause, breach)
-
-
-class Choice(NamedTuple):
-    """Hold the dialect to judge by, or why there is none, and the relation that is promised either way."""
-
-    dialect: Dialect | None
-    unsupported: str | None = None
-    promised: str = "refines"
-
-
-def choose_dialect(hello: Mapping[str, object], name: str | None = None) -> Choice:
-    """Make the dialect to judge by: `name`, or the hello's own, with the hello's options [CNF-DIA-1].
-
-    Choice points that a named foreign dialect does not have are left aside; what no dialect knows is unsupported.
-    Raise InputError where `name` is no dialect.
-    """
-    base = hello.get("name") if name is None else name
-    if name is not None and name not in list_dialects():
-        get_dialect(name)
-    if base not in list_dialects():
-        return Choice(None, f"no dialect {base!r} is known" if "name" in hello else "the hello names no dialect", "safe")
-    options = {option: value for option, value in hello.items() if option not in NOT_OPTIONS}
-    foreign = set() if name is None else set(OPTION_NAMES) - get_dialect(name).offered
-    try:
-        dialect = get_dialect(str(base), {option: value for option, value in options.items() if option not in foreign})
-    except InputError as error:
-        return Choice(None, str(error))
-    return Choice(replace(dialect, name=str(base)))
-
-
 class Judge:
     """Judge one trace, event by event [CNF-SAFE-1, CNF-REF-1, CNF-EXA-1, CNF-OPEN-1]."""
 
@@ -115,11 +59,17 @@ class Judge:
         self.dialect, self.unsupported, self.promised = choice
         dialect = self.dialect
         shares = bool(opening.dialect.get("prefix_cache")) or (dialect is not None and dialect.prefix_cache)
-        self.books = Ledger(limits, shares) if dialect is None else Ledger(limits, shares, dialect.stop, dialect.decodes_counted)
+        self.books = (
+            Ledger(limits, shares) if dialect is None else Ledger(limits, shares, dialect.stop, dialect.decodes_counted)
+        )
         self.marks = Marks()
-        self.watch = Watch(opening.dialect.get("impossible") == "admit" if dialect is None else dialect.impossible != "reject")
+        self.watch = Watch(
+            opening.dialect.get("impossible") == "admit" if dialect is None else dialect.impossible != "reject"
+        )
         self.relation: Relation | None = make_relation(dialect, limits) if dialect is not None else None
-        self.exact: Comparison | None = Comparison(ReferenceEngine(dialect, limits), limits) if dialect is not None else None
+        self.exact: Comparison | None = (
+            Comparison(ReferenceEngine(dialect, limits), limits) if dialect is not None else None
+        )
         self.below: dict[str, Breach] = {}  # where refines and exact end
         self.history = History()
         self.scenarios: dict[str, Page] = {}
@@ -177,7 +127,9 @@ class Judge:
         state = event.state
         names = {"free": state.free, "held": state.held, "running": state.running, "waiting": state.waiting}
         optional = {"preempted"} | ({"cached"} if self.books.shares_blocks else EMPTY)
-        return frozenset([name for name, value in names.items() if value is not None]) | {"cached", "preempted"} - (optional & told.omitted)
+        return frozenset([name for name, value in names.items() if value is not None]) | {"cached", "preempted"} - (
+            optional & told.omitted
+        )
 
     def fill_in(self, event: Completed, told: Told) -> Completed:
         """Supply emissions and ends that the trace leaves out, by the rules of the model."""
@@ -251,8 +203,17 @@ class Judge:
             self.scenarios.setdefault(breach.clause, self.history.page(self.books, dict(self.hello)))
         held = sorted(self.marks.held.keys() - self.marks.broken.keys() - self.marks.open.keys())
         return Verdict(
-            relation, liveness, asked or self.promised, tuple(broken), tuple(self.marks.remarks.values()), self.scenarios, tuple(held),
-            tuple(sorted(self.marks.open.keys() - self.marks.broken.keys())), self.books.totals, self.dialect, self.unsupported,
+            relation,
+            liveness,
+            asked or self.promised,
+            tuple(broken),
+            tuple(self.marks.remarks.values()),
+            self.scenarios,
+            tuple(held),
+            tuple(sorted(self.marks.open.keys() - self.marks.broken.keys())),
+            self.books.totals,
+            self.dialect,
+            self.unsupported,
         )
 
     def get_relation(self) -> str:

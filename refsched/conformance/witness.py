@@ -1,7 +1,7 @@
 """Witnesses and examples: short traces written as arrays, expanded into the lines of a recorded trace.
 
-["submit", id, prompt, output, more?], ["plan", entries, preempted, free, more?], ["complete", emitted, finished, free, more?],
-["cancel", id], ["error", op, text]; null stands for what is not told.
+["submit", id, prompt, output, more?], ["plan", entries, preempted, free, more?], ["complete", emitted, finished, free,
+more?], ["cancel", id], ["error", op, text]; null stands for what is not told.
 """
 
 import json
@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from refsched import spec
+from refsched.conformance.choice import choose_dialect
 from refsched.conformance.recording import TRACE_FORMAT, Recording
-from refsched.conformance.verdict import Verdict, choose_dialect, judge
+from refsched.conformance.verdict import Verdict, judge
 
 Page = Mapping[str, Any]
 Event = Sequence[Any]
@@ -29,7 +30,11 @@ def expand_plan(event: Event) -> Exchange:
     more = dict(event[4]) if len(event) > 4 else {}
     told = {"free": event[3], "held": more.pop("held", None)}
     kv = {name: value for name, value in told.items() if value is not None}
-    plan = {"entries": event[1], **({} if event[2] is None else {"preempted": event[2]}), "rejected": more.pop("rejected", [])}
+    plan = {
+        "entries": event[1],
+        **({} if event[2] is None else {"preempted": event[2]}),
+        "rejected": more.pop("rejected", []),
+    }
     return {"op": "plan"}, {"ok": True, "plan": plan, **({"kv": kv} if kv else {}), **more}
 
 
@@ -53,7 +58,10 @@ def expand(page: Page) -> Iterator[str]:
     """Give the lines of the recorded trace that a page stands for; "open": true leaves out the goodbye."""
     yield json.dumps({"format": TRACE_FORMAT, "name": page.get("about", "")})
     hello = {"ok": True, **({"dialect": page["dialect"]} if "dialect" in page else {})}
-    exchanges: list[Exchange] = [({"op": "hello", "protocol": 1}, hello), ({"op": "reset", "limits": page["limits"]}, {"ok": True})]
+    exchanges: list[Exchange] = [
+        ({"op": "hello", "protocol": 1}, hello),
+        ({"op": "reset", "limits": page["limits"]}, {"ok": True}),
+    ]
     exchanges += [EXPANDERS[event[0]](event) for event in page["events"]]
     exchanges += [] if page.get("open") else [({"op": "bye"}, {"ok": True})]
     for seq, (request, answer) in enumerate(exchanges):

@@ -22,9 +22,16 @@ def format_junit(suite: str, cases: Iterable[Case]) -> str:
     """Write one test suite as XML text."""
     cases = tuple(cases)
     counts = Counter(case.outcome for case in cases)
-    numbers = {"tests": len(cases), "failures": counts["failed"], "errors": counts["error"], "skipped": counts["skipped"]}
+    numbers = {
+        "tests": len(cases),
+        "failures": counts["failed"],
+        "errors": counts["error"],
+        "skipped": counts["skipped"],
+    }
     root = Element("testsuites")
-    page = SubElement(root, "testsuite", {"name": clean(suite), **{name: str(count) for name, count in numbers.items()}})
+    page = SubElement(
+        root, "testsuite", {"name": clean(suite), **{name: str(count) for name, count in numbers.items()}}
+    )
     for case in cases:
         element = SubElement(page, "testcase", {"classname": clean(case.group), "name": clean(case.name)})
         if case.outcome in TAGS:
@@ -35,4 +42,9 @@ def format_junit(suite: str, cases: Iterable[Case]) -> str:
 
 def clean(text: str) -> str:
     """Replace characters that XML 1.0 cannot hold."""
-    return "".join(each if each in "\t\n" or " " <= each <= "\ud7ff" or "\ue000" <= each <= "\ufffd" or each > "\uffff" else "\ufffd" for each in text)
+    return "".join(
+        each
+        if each in "\t\n" or " " <= each <= "\ud7ff" or "\ue000" <= each <= "\ufffd" or each > "\uffff"
+        else "\ufffd"
+        for each in text
+    )

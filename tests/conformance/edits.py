@@ -25,7 +25,20 @@ def find_places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[
 def edit(messages: list[Message], rng: random.Random) -> tuple[list[Message], str, str]:
     """Make one edit; return the messages, what was done, and where (without list positions)."""
     while True:
-        kind = rng.choice(("off by one", "off by one", "off by one", "swap", "drop", "duplicate", "shift", "drop pair", "duplicate pair", "swap pairs"))
+        kind = rng.choice(
+            (
+                "off by one",
+                "off by one",
+                "off by one",
+                "swap",
+                "drop",
+                "duplicate",
+                "shift",
+                "drop pair",
+                "duplicate pair",
+                "swap pairs",
+            )
+        )
         edited = EDITS[kind](messages, rng)
         if edited is not None and edited[0] != messages:
             return edited[0], kind, edited[1]
@@ -51,7 +64,12 @@ def reach(messages: list[Message], row: int, path: tuple[str | int, ...]) -> tup
 def name(messages: list[Message], row: int, path: tuple[str | int, ...]) -> str:
     """Name a place: operation or answer, and its path without list positions."""
     message = messages[row]
-    return ".".join([message.get("op", "answer"), *(str(step) for step in path if isinstance(step, str) and not step.startswith("r"))])
+    return ".".join(
+        [
+            message.get("op", "answer"),
+            *(str(step) for step in path if isinstance(step, str) and not step.startswith("r")),
+        ]
+    )
 
 
 def off_by_one(messages: list[Message], rng: random.Random) -> tuple[list[Message], str] | None:

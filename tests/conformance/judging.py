@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from refsched.conformance.choice import Choice, choose_dialect
 from refsched.conformance.messages import Told
 from refsched.conformance.recording import Opening, Recording
-from refsched.conformance.verdict import Choice, Judge, Verdict, choose_dialect, judge
+from refsched.conformance.verdict import Judge, Verdict, judge
 from refsched.dialect import Dialect
 from refsched.model import Event, Limits
 

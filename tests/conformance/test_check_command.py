@@ -18,13 +18,27 @@ from refsched.errors import InputError
 GOOD = {
     "dialect": {"name": "vllm-v1", "note": "as delivered"},
     "limits": {"token_budget": 4, "max_seqs": 2},
-    "events": [["submit", "r0", 6, 1], ["plan", [["r0", 0, 4]], [], None], ["complete", [], [], None], ["plan", [["r0", 4, 2]], [], None], ["complete", ["r0"], ["r0"], None]],
+    "events": [
+        ["submit", "r0", 6, 1],
+        ["plan", [["r0", 0, 4]], [], None],
+        ["complete", [], [], None],
+        ["plan", [["r0", 4, 2]], [], None],
+        ["complete", ["r0"], ["r0"], None],
+    ],
 }
 OVER = {
     "limits": {"token_budget": 4, "max_seqs": 2},
-    "events": [["submit", "r0", 2, 1], ["submit", "r1", 3, 1], ["plan", [["r0", 0, 2], ["r1", 0, 3]], [], None], ["complete", ["r0", "r1"], ["r0", "r1"], None]],
+    "events": [
+        ["submit", "r0", 2, 1],
+        ["submit", "r1", 3, 1],
+        ["plan", [["r0", 0, 2], ["r1", 0, 3]], [], None],
+        ["complete", ["r0", "r1"], ["r0", "r1"], None],
+    ],
 }
-STUCK = {"limits": {"token_budget": 4, "max_seqs": 2}, "events": [["submit", "r0", 6, 1], ["plan", [], [], None], ["complete", [], [], None]]}
+STUCK = {
+    "limits": {"token_budget": 4, "max_seqs": 2},
+    "events": [["submit", "r0", 6, 1], ["plan", [], [], None], ["complete", [], [], None]],
+}
 
 
 def write(path: Path, page: dict) -> str:
@@ -48,7 +62,7 @@ def test_that_a_conforming_trace_gives_0_and_says_why(tmp_path: Path, capsys: py
     assert call(check, write(tmp_path / "run.jsonl", GOOD)) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("exact, live (conforms; refines is asked)")
-    assert "dialect vllm-v1: 2 iterations, 1 requests, 1 outputs" in shown
+    assert "dialect vllm-v1: 2 iterations, 1 request, 1 output" in shown
 
 
 def test_that_a_broken_clause_gives_1_and_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +103,10 @@ def test_that_what_is_asked_can_be_more_or_less(tmp_path: Path) -> None:
     engine = write(tmp_path / "run.jsonl", GOOD)
     assert call(check, engine, "--ask", "exact") == 0
     assert call(check, engine, "--dialect", "static", "--ask", "exact") == 0
-    late = write(tmp_path / "late.jsonl", GOOD | {"events": [["submit", "r0", 6, 1], ["plan", [["r0", 0, 3]], [], None], ["complete", [], [], None]]})
+    late = write(
+        tmp_path / "late.jsonl",
+        GOOD | {"events": [["submit", "r0", 6, 1], ["plan", [["r0", 0, 3]], [], None], ["complete", [], [], None]]},
+    )
     assert call(check, late) == 1
     assert call(check, late, "--ask", "safe") == 0
 

@@ -37,17 +37,28 @@ def draw_runs(name: str) -> list[tuple[Limits, list[Event]]]:
 
 
 def make_cell(policy: str, runs: list[tuple[Limits, list[Event]]], name: str) -> Cell:
-    """Judge with the policy's own answer to impossible requests, as a hello would override it. Give the weakest relation over all runs, how many are exact, and the clause that most of the weakest break."""
+    """Give the weakest relation over all runs, how many are exact, and the clause that most of the weakest break.
+
+    The policy's own answer to impossible requests is kept, as a hello would override it.
+    """
     dialect = get_dialect(name, {"impossible": get_dialect(policy).impossible})
     verdicts = [judge_events(events, limits, dialect) for limits, events in runs]
     worst = min((verdict.relation for verdict in verdicts), key=RELATIONS.index)
     clauses = Counter(verdict.broken[0].clause for verdict in verdicts if verdict.relation == worst != "exact")
-    return [worst, sum(verdict.relation == "exact" for verdict in verdicts), max(sorted(clauses), key=clauses.__getitem__) if clauses else None]
+    return [
+        worst,
+        sum(verdict.relation == "exact" for verdict in verdicts),
+        max(sorted(clauses), key=clauses.__getitem__) if clauses else None,
+    ]
 
 
 def make_table() -> dict[str, dict[str, Cell]]:
     """Judge every policy's runs by every dialect."""
-    return {policy: {name: make_cell(policy, runs, name) for name in list_names()} for policy in list_names() for runs in [draw_runs(policy)]}
+    return {
+        policy: {name: make_cell(policy, runs, name) for name in list_names()}
+        for policy in list_names()
+        for runs in [draw_runs(policy)]
+    }
 
 
 def test_that_the_table_is_as_committed() -> None:
@@ -60,5 +71,8 @@ def test_that_the_table_is_as_committed() -> None:
 
 
 if __name__ == "__main__":
-    rows = ",\n".join(f' "{policy}": {{\n' + ",\n".join(f'  "{name}": {json.dumps(cell)}' for name, cell in row.items()) + "\n }" for policy, row in make_table().items())
+    rows = ",\n".join(
+        f' "{policy}": {{\n' + ",\n".join(f'  "{name}": {json.dumps(cell)}' for name, cell in row.items()) + "\n }"
+        for policy, row in make_table().items()
+    )
     TABLE.write_text("{\n" + rows + "\n}\n", encoding="utf-8")

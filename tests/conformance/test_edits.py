@@ -1,6 +1,6 @@
 """Single edits of recorded traces: whatever changes the meaning is rejected; what is not rejected is listed here.
 
-5,000 seeded edits (off by one, swap, drop, duplicate, shift, of values and of whole exchanges) of the recordings of vLLM.
+5,000 seeded edits (off by one, swap, drop, duplicate, shift, of values and of whole exchanges) of vLLM's recordings.
 """
 
 import json

@@ -3,8 +3,9 @@
 import tracemalloc
 from itertools import islice
 
+from refsched.conformance.choice import choose_dialect
 from refsched.conformance.recording import Recording
-from refsched.conformance.verdict import choose_dialect, judge
+from refsched.conformance.verdict import judge
 from scripts.bench_check import repeat
 
 

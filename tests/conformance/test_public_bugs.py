@@ -1,7 +1,7 @@
 """The public bugs, written as traces from their descriptions, are rejected by the clause they break.
 
-Not here, for no trace of this form can show them: 10 (starvation of requests that wait for something hidden), 11 (the recorded
-engine orders equal priorities by arrival, whoever started first, so this is its rule and no breach of it).
+Not here, for no trace of this form can show them: 10 (starvation of requests that wait for something hidden), 11 (the
+recorded engine orders equal priorities by arrival, whoever started first, so this is its rule and no breach of it).
 """
 
 import json

@@ -20,7 +20,14 @@ GOOD = [
     {"seq": 2, "op": "submit", "id": "r0", "prompt": 4, "output": 1},
     {"seq": 2, "ok": True},
     {"seq": 3, "op": "plan"},
-    {"seq": 3, "ok": True, "plan": {"entries": [["r0", 0, 4]], "preempted": [], "rejected": []}, "kv": {"free": 2, "held": {"r0": 2}}, "running": ["r0"], "waiting": []},
+    {
+        "seq": 3,
+        "ok": True,
+        "plan": {"entries": [["r0", 0, 4]], "preempted": [], "rejected": []},
+        "kv": {"free": 2, "held": {"r0": 2}},
+        "running": ["r0"],
+        "waiting": [],
+    },
     {"seq": 4, "op": "complete", "plan": 3, "emitted": ["r0"], "finished": ["r0"]},
     {"seq": 4, "ok": True, "kv": {"free": 4}},
     {"seq": 5, "op": "bye"},
@@ -59,7 +66,11 @@ MALFORMED = {
     "a line without end": (raw(6, "x" * (LONGEST_LINE + 1)), 6, None),
     "no hello": (write([GOOD[0], *GOOD[3:]]), 3, None),
     "no reset": (write([*GOOD[:3], *GOOD[5:]]), 5, None),
-    "an unknown limit": (changed(4, limits={"token_budget": 8, "max_seqs": 2, "max_nothing": 1}), 5, "limits.max_nothing"),
+    "an unknown limit": (
+        changed(4, limits={"token_budget": 8, "max_seqs": 2, "max_nothing": 1}),
+        5,
+        "limits.max_nothing",
+    ),
     "a missing limit": (changed(4, limits={"token_budget": 8}), 5, "limits.max_seqs"),
     "a limit of zero": (changed(4, limits={"token_budget": 0, "max_seqs": 2}), 5, "token_budget"),
     "an unknown operation": (changed(6, op="sumbit"), 6, "op"),
@@ -141,7 +152,9 @@ def test_that_headers_are_free_and_blank_lines_between_exchanges_are_fine() -> N
         (10, {"finished": ...}, {"SCH-OUT-3"}),
     ],
 )
-def test_that_what_is_not_told_opens_its_clauses_and_nothing_else(row: int, fields: dict[str, object], opened: set[str]) -> None:
+def test_that_what_is_not_told_opens_its_clauses_and_nothing_else(
+    row: int, fields: dict[str, object], opened: set[str]
+) -> None:
     verdict = judge_lines(changed(row, **fields))
     assert set(verdict.inconclusive) == opened and not opened & set(verdict.passed)
     assert (verdict.relation, verdict.liveness.kind) == ("exact", "live")
@@ -155,7 +168,10 @@ def test_that_nothing_beyond_safety_is_found_where_preemptions_are_not_told() ->
 
 def test_that_an_engine_that_cannot_cancel_is_not_blamed() -> None:
     messages = [*GOOD[:7], {"seq": 3, "op": "cancel", "id": "r0"}, {"seq": 3, "ok": False, "unsupported": "cancel"}]
-    messages += [{**message, "seq": message["seq"] + 1} | ({"plan": 4} if message.get("op") == "complete" else {}) for message in GOOD[7:]]
+    messages += [
+        {**message, "seq": message["seq"] + 1} | ({"plan": 4} if message.get("op") == "complete" else {})
+        for message in GOOD[7:]
+    ]
     assert judge_lines(write(messages)).relation == "exact"
 
 

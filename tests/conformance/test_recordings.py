@@ -1,4 +1,4 @@
-"""What real schedulers did: exact where this project knows the rule, safe where nothing is wrong, and every stated defect named."""
+"""What real schedulers did: exact where the rule is known, safe where nothing is wrong, each stated defect named."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +38,11 @@ def find_mistakes(path: Path, verdict: Verdict) -> Iterator[str]:
         yield "its error is not named"
     if verdict.liveness.kind != LIVENESS[str(outcome["kind"])]:
         yield f"it is {outcome['kind']}, and judged {verdict.liveness.kind}"
-    if outcome["kind"] in ("stuck", "livelock") and not verdict.liveness.waived and not broken & {"LIV-END-1", "LIV-IMP-1"}:
+    if (
+        outcome["kind"] in ("stuck", "livelock")
+        and not verdict.liveness.waived
+        and not broken & {"LIV-END-1", "LIV-IMP-1"}
+    ):
         yield "its end is not named"
     defective = bool(stated) or outcome["kind"] == "error" or get_id(path) == BUDGET_FREE
     wanted = "none" if defective else "exact" if path.parent.name.startswith(KNOWN_RULES) else "safe"
@@ -63,7 +67,12 @@ def test_that_a_budget_which_does_not_bind_decodes_is_noticed() -> None:
 def test_that_runs_which_stop_though_all_would_fit_break_liveness() -> None:
     for path in FILES:
         outcome = read_outcome(path)
-        if outcome["kind"] == "stuck" and path.stem in ("alone_fills_pool", "pool_under_one_slot", "budget_blocks_head", "one_small_stuck"):
+        if outcome["kind"] == "stuck" and path.stem in (
+            "alone_fills_pool",
+            "pool_under_one_slot",
+            "budget_blocks_head",
+            "one_small_stuck",
+        ):
             verdict = judge_file(path)
             assert not verdict.conforms()
             assert "LIV-END-1" in {breach.clause for breach in verdict.broken} or verdict.liveness.waived

@@ -9,7 +9,11 @@ from tests.conformance.judging import judge_events
 from tests.conformance.runs import draw_workload, record_run
 
 RUNS = 60  # per dialect
-DEFECTIVE = ("sarathi-serve-", "vidur-orca", "vllm-v0")  # recorded engines that break policy-free clauses by their own rule
+DEFECTIVE = (
+    "sarathi-serve-",
+    "vidur-orca",
+    "vllm-v0",
+)  # recorded engines that break policy-free clauses by their own rule
 
 
 def draw_dialect(rng: Random, name: str) -> Dialect:

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from refsched.conformance.choice import choose_dialect
 from refsched.conformance.clauses import Clause, get_clause, read_clauses
+from refsched.conformance.recording import Recording
+from refsched.conformance.verdict import judge
 from refsched.conformance.witness import get_witnesses, judge_page, list_witnesses
 from refsched.dialect import get_dialect
 from refsched.errors import InputError
@@ -24,7 +27,9 @@ EXAMPLES = [(clause.id, json.loads(example)) for clause in CLAUSES.values() for 
 
 
 def run_script(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(ROOT / "scripts" / name), *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / name), *arguments], capture_output=True, text=True, check=False
+    )
 
 
 def test_that_clauses_json_and_the_table_of_labels_are_fresh() -> None:
@@ -96,7 +101,9 @@ def test_that_every_witness_belongs_to_a_clause() -> None:
     assert set(list_witnesses()) == {clause.id for clause in BINDING}
 
 
-LATER = re.compile(r"A(7|8|9|1[0-3]|1[89]|2\d)|B(8|9|1\d|2\d)|decision 11")  # labels of chapters on metrics, load and cost
+LATER = re.compile(
+    r"A(7|8|9|1[0-3]|1[89]|2\d)|B(8|9|1\d|2\d)|decision 11"
+)  # labels of chapters on metrics, load and cost
 
 
 def test_that_every_label_in_the_code_leads_to_a_clause() -> None:
@@ -112,10 +119,9 @@ def test_that_every_label_in_the_code_leads_to_a_clause() -> None:
                                 assert one in known, f"{path.name} cites {one}"
 
 
-def test_that_the_logger_of_the_guide_writes_a_trace_that_is_judged_as_promised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from refsched.conformance.recording import Recording
-    from refsched.conformance.verdict import choose_dialect, judge
-
+def test_that_the_logger_of_the_guide_writes_a_trace_that_is_judged_as_promised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     guide = (ROOT / "spec" / "60-recording.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     exec(compile("\n".join(re.findall(r"```python\n(.*?)```", guide, re.DOTALL)), "guide", "exec"), {})
