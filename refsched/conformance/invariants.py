@@ -11,6 +11,7 @@ from refsched.conformance.breach import count, list_tokens, shorten_list
 from refsched.conformance.invariants_kv import (
     conserves_blocks,
     drains,
+    frees_nobody_else,
     frees_the_finished,
     hits_leave_a_token,
     holds_what_it_plans,
@@ -198,7 +199,7 @@ PLAN_CHECKS = (
     Check("SCH-RNG-1", skips_no_token, needing("cached")),
     Check("SCH-RNG-2", loses_no_token, needing("preempted")),
     Check("SCH-RNG-3", ends_at_known),
-    Check("SCH-QUE-1", queues_each_once, needing("running", "waiting")),
+    Check("SCH-QUE-1", queues_each_once, needing("running", "waiting", "rejected")),
     Check("SCH-OUT-3", drops_nobody_started),
     Check("KV-HIT-1", hits_leave_a_token, needing("cached")),
     Check("KV-CONS-1", conserves_blocks, needing("free", "held")),
@@ -210,7 +211,8 @@ RESULT_CHECKS = (
     Check("SCH-OUT-2", emits_every_token_due, needing("emitted")),
     Check("SCH-OUT-3", ends_with_its_outputs, needing("emitted", "finished")),
     Check("SCH-OUT-4", agrees_with_driver),
-    Check("KV-FREE-1", frees_the_finished, needing("free", "held", "unshared")),
+    Check("KV-FREE-1", frees_the_finished, needing("free", "held", "unshared", "known")),
+    Check("KV-CONS-1", frees_nobody_else, needing("free", "held", "unshared", "known")),
     Check("KV-DRAIN-1", drains, needing("free")),
 )
 SUBMIT_CHECKS = (Check("MOD-REQ-1", has_new_id),)

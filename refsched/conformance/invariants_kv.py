@@ -2,7 +2,7 @@
 
 from refsched.conformance.breach import shorten_list
 from refsched.conformance.scene import Because, Planning, Result
-from refsched.units import UNLIMITED, ceil_div
+from refsched.units import UNLIMITED, Blocks, ceil_div
 
 
 def hits_leave_a_token(scene: Planning) -> Because:
@@ -18,17 +18,27 @@ def hits_leave_a_token(scene: Planning) -> Because:
 
 
 def conserves_blocks(scene: Planning) -> Because:
-    """Count no block twice: free and listed blocks are at most the pool, none of them negative [KV-CONS-1]."""
+    """Count no block twice: free and held blocks are at most the pool, none of them negative [KV-CONS-1].
+
+    A list may hold the planned requests only; what others held when they were last listed is added.
+    """
     total, free, held = scene.books.limits.num_blocks, scene.state.free or 0, scene.state.held or {}
-    listed = 0 if scene.books.shares_blocks else sum(held.values())
-    for id, count in held.items():
-        if count < 0:
-            return f"{scene.name()} leaves {id} with {count} blocks"
+    for id, blocks in held.items():
+        if blocks < 0:
+            return f"{scene.name()} leaves {id} with {blocks} blocks"
     if free < 0:
         return f"{scene.name()} leaves {free} blocks free"
-    if total is None or free + listed <= total:
+    known = 0 if scene.books.shares_blocks else sum(held.values()) + sum_of_others(scene)
+    if total is None or free + known <= total:
         return None
-    return f"{scene.name()} counts {free} free and {listed} held blocks; the pool has {total}"
+    return f"{scene.name()} counts {free} free and {known} held blocks; the pool has {total}"
+
+
+def sum_of_others(scene: Planning) -> Blocks:
+    """Sum the blocks last told of live requests that the plan neither lists nor preempts."""
+    told, preempted = scene.state.held or {}, scene.plan.preempted
+    live = scene.books.live
+    return sum([each.held or 0 for id, each in live.items() if id not in told and id not in preempted])
 
 
 def holds_what_it_plans(scene: Planning) -> Because:
@@ -64,6 +74,15 @@ def frees_the_finished(scene: Result) -> Because:
         return None
     names = shorten_list(list(scene.event.finished))
     return f"{scene.name()} leaves {after} blocks free; {before} were free, and {names} held {given_back}"
+
+
+def frees_nobody_else(scene: Result) -> Because:
+    """Let no more blocks come free with a result than the finished requests held [KV-CONS-1]."""
+    held, before, after = scene.planned_state.held or {}, scene.planned_state.free, scene.event.free
+    given_back = sum([held.get(id, 0) for id in scene.event.finished])
+    if before is None or after is None or after <= before + given_back:
+        return None
+    return f"{scene.name()} leaves {after} blocks free; {before} were free, and its finished requests held {given_back}"
 
 
 def drains(scene: Result) -> Because:

@@ -5,7 +5,7 @@ another. They trust neither the engine nor the reference.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from refsched.model import Completed, Limits, Plan, Planned, Request, State
 from refsched.scheduling.kv import get_longest
@@ -15,7 +15,7 @@ from refsched.units import Blocks, Tokens
 class Account:
     """Follow one request; `held` is None while no answer has told it."""
 
-    __slots__ = ("computed", "emitted", "held", "known", "longest", "place", "request", "was_planned")
+    __slots__ = ("computed", "emitted", "held", "known", "longest", "place", "request")
 
     def __init__(self, request: Request, longest: Tokens, place: int):
         self.request = request
@@ -25,7 +25,6 @@ class Account:
         self.emitted: Tokens = 0
         self.longest = longest  # known tokens at its end
         self.held: Blocks | None = None
-        self.was_planned = False
 
 
 @dataclass(slots=True)
@@ -57,7 +56,6 @@ class Ledger:
         self.iteration = -1
         self.plan: Plan | None = None
         self.state = State()
-        self.free: Blocks | None = None
 
     def submit(self, request: Request, refused: bool) -> None:
         """Open an account for a request that the engine took."""
@@ -72,7 +70,7 @@ class Ledger:
     def apply_plan(self, event: Planned) -> None:
         """Write down a plan as it was observed."""
         plan, held = event.plan, event.state.held or {}
-        self.plan, self.state, self.free = plan, event.state, event.state.free
+        self.plan, self.state = plan, event.state
         self.iteration += 1
         self.count(plan)
         for id in plan.preempted:
@@ -82,8 +80,10 @@ class Ledger:
             self.live.pop(id, None)
         for id, start, count in plan.entries:
             if id in self.live:
-                account = self.live[id]
-                account.computed, account.was_planned, account.held = start + count, True, held.get(id)
+                self.live[id].computed, self.live[id].held = start + count, None
+        for id, blocks in held.items():
+            if id in self.live:
+                self.live[id].held = blocks
 
     def count(self, plan: Plan) -> None:
         """Add a plan to the totals."""
@@ -114,9 +114,9 @@ class Ledger:
             self.live.pop(id, None)
         self.totals.emitted += len(event.emitted)
         self.totals.finished += len(event.finished)
-        self.plan, self.free = None, event.free
+        self.plan = None
 
     def cancel(self, id: str) -> None:
         """Close the account of a request that its client gave up."""
         self.totals.cancelled += self.live.pop(id, None) is not None
-        self.free = None
+        self.state = replace(self.state, free=None)  # how many blocks came free is not told

@@ -63,7 +63,11 @@ def compact(told: Told) -> Compact:
 def compact_submission(event: Submitted) -> Compact:
     """Write a submission; what is rarely there stands at its end."""
     request = event.request
-    more = {"priority": request.priority, "prefix": request.prefix, "output_blocks": request.output_blocks}
+    more: dict[str, object] = {
+        "priority": request.priority,
+        "prefix": request.prefix,
+        "output_blocks": request.output_blocks,
+    }
     more |= {"rejected": event.rejected}
     return [
         "submit",
@@ -78,8 +82,11 @@ def compact_plan(event: Planned, omitted: frozenset[str]) -> Compact:
     """Write a plan with what is told of the state after it."""
     plan, state = event.plan, event.state
     preempted = None if "preempted" in omitted else list(plan.preempted)
-    told = {"held": state.held, "running": state.running, "waiting": state.waiting}
-    more = {"rejected": plan.rejected or None, "cached": None if "cached" in omitted else dict(plan.cached)}
+    told: dict[str, object] = {"held": state.held, "running": state.running, "waiting": state.waiting}
+    more: dict[str, object] = {
+        "rejected": plan.rejected or None,
+        "cached": None if "cached" in omitted else dict(plan.cached),
+    }
     return ["plan", [list(entry) for entry in plan.entries], preempted, state.free, *keep(more | told)]
 
 

@@ -27,6 +27,7 @@ from refsched.scheduling.engine import ReferenceEngine
 Page = Mapping[str, object]
 RELATIONS = ("none", "safe", "refines", "exact")
 EMPTY = frozenset[str]()
+PLAN_FIELDS = frozenset({"preempted", "rejected", "cached"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class Judge:
         self.exact: Comparison | None = (
             Comparison(ReferenceEngine(dialect, limits), limits) if dialect is not None else None
         )
+        self.refuses_late = dialect is not None and dialect.planning_rejects != "nothing"
         self.below: dict[str, Breach] = {}  # where refines and exact end
         self.history = History()
         self.scenarios: dict[str, Page] = {}
@@ -123,13 +125,11 @@ class Judge:
             self.marks.remark(find_oldest_preempted(books, event))
 
     def get_told(self, event: Planned, told: Told) -> frozenset[str]:
-        """Name what a plan's answer tells of what it need not tell."""
+        """Name what a plan's answer tells; without a prefix cache there are no hits to tell."""
         state = event.state
         names = {"free": state.free, "held": state.held, "running": state.running, "waiting": state.waiting}
-        optional = {"preempted"} | ({"cached"} if self.books.shares_blocks else EMPTY)
-        return frozenset([name for name, value in names.items() if value is not None]) | {"cached", "preempted"} - (
-            optional & told.omitted
-        )
+        hits = frozenset() if self.books.shares_blocks else frozenset({"cached"})
+        return (PLAN_FIELDS - told.omitted) | hits | {name for name, value in names.items() if value is not None}
 
     def fill_in(self, event: Completed, told: Told) -> Completed:
         """Supply emissions and ends that the trace leaves out, by the rules of the model."""
@@ -143,7 +143,7 @@ class Judge:
         if books.plan is None:
             return
         scene = Result(books, books.plan, books.state, event, books.iteration, told.claim)
-        names = {"free": event.free, "claim": told.claim, "held": books.state.held}
+        names = {"free": event.free, "known": books.state.free, "held": books.state.held}
         tells = {name for name, value in names.items() if value is not None}
         tells |= {"emitted", "finished"} - told.omitted | (set() if books.shares_blocks else {"unshared"})
         self.marks.check(RESULT_CHECKS, frozenset(tells), books.iteration, scene)
@@ -161,9 +161,9 @@ class Judge:
 
     def compare(self, event: Event, told: Told) -> None:
         """Ask the relation and the reference about an event, each up to its first breach."""
-        if "preempted" in told.omitted:
+        if "preempted" in told.omitted or ("rejected" in told.omitted and self.refuses_late):
             self.relation = self.exact = None
-            self.unsupported = self.unsupported or "the trace does not say who was preempted"
+            self.unsupported = self.unsupported or "the trace does not say who was preempted, or refused while planning"
         if self.relation is not None:
             finding = self.ask_relation(self.relation, event)
             if finding is not None:

@@ -147,7 +147,7 @@ def test_that_headers_are_free_and_blank_lines_between_exchanges_are_fine() -> N
         (9, {"kv": {"free": 2}}, {"KV-CONS-1", "KV-HOLD-1", "KV-KEEP-1", "KV-FREE-1"}),
         (9, {"running": ...}, {"SCH-SEQ-2", "SCH-QUE-1"}),
         (9, {"waiting": ...}, {"SCH-QUE-1"}),
-        (11, {"kv": ...}, {"KV-FREE-1", "KV-DRAIN-1"}),
+        (11, {"kv": ...}, {"KV-CONS-1", "KV-FREE-1", "KV-DRAIN-1"}),
         (10, {"emitted": ...}, {"SCH-OUT-1", "SCH-OUT-2", "SCH-OUT-3"}),
         (10, {"finished": ...}, {"SCH-OUT-3"}),
     ],
@@ -164,6 +164,15 @@ def test_that_nothing_beyond_safety_is_found_where_preemptions_are_not_told() ->
     verdict = judge_lines(changed(9, plan={"entries": [["r0", 0, 4]]}))
     assert verdict.relation == "safe" and not verdict.conforms() and "preempted" in str(verdict.unsupported)
     assert {"SCH-PRE-1", "SCH-RNG-2", "KV-KEEP-1"} <= set(verdict.inconclusive)
+
+
+def test_that_refusals_not_told_open_the_queues_and_more_where_the_dialect_refuses_late() -> None:
+    plan = {"entries": [["r0", 0, 4]], "preempted": []}
+    verdict = judge_lines(changed(9, plan=plan))
+    assert (verdict.relation, verdict.inconclusive) == ("exact", ("SCH-QUE-1",))
+    lines = changed(9, plan=plan)
+    lines[2] = lines[2].replace("vllm-v1", "vllm-v0")
+    assert judge_lines(lines).relation == "safe"
 
 
 def test_that_an_engine_that_cannot_cancel_is_not_blamed() -> None:
