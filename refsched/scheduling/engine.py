@@ -49,6 +49,7 @@ class ReferenceEngine:
 
     def __init__(self, dialect: Dialect, limits: Limits):
         self.dialect = dialect
+        self.stop = dialect.stop
         self.limits = limits
         self.queues = Queues(dialect, limits)
         self.live: dict[str, Live] = {}

@@ -5,10 +5,12 @@ A request ends at its output count, or where its known tokens reach max_len (cho
 exceed it, or never look). The driver keeps its own books: it trusts nothing of the engine but the plan.
 """
 
+from collections.abc import Sequence
+
 from refsched.errors import EngineError
 from refsched.model import Entry, Limits, Plan, Request, Work
 from refsched.scheduling.kv import get_longest
-from refsched.units import Tokens
+from refsched.units import UNLIMITED, Tokens
 
 
 class Course:
@@ -78,6 +80,27 @@ class Progress:
             if end + 1 >= course.longest:
                 finished.append(id)
         return Work(tuple(chunks), decodes, context), tuple(emitted), tuple(finished)
+
+    def count_repeats(self, plan: Plan) -> int:
+        """Count how often a plan just settled can repeat until somebody ends or a chunk would end a prompt."""
+        most = UNLIMITED
+        for id, start, count in plan.entries:
+            course = self.live[id]
+            if course.last_emission != self.iteration:
+                most = min(most, (course.known - start - count - 1) // count)
+            elif count == 1 and start + 2 == course.known > course.prompt + 1:
+                most = min(most, course.longest - course.known)
+            else:
+                return 0  # a chunk that reached the last known token is followed by a decode
+        return most
+
+    def advance(self, emitted: Sequence[str], repeats: int) -> None:
+        """Count `repeats` more iterations in which the same requests emit."""
+        self.iteration += repeats
+        for id in emitted:
+            course = self.live[id]
+            course.known += repeats
+            course.last_emission = self.iteration
 
     def end(self, id: str) -> Course:
         """Stop following a request, and return its course."""

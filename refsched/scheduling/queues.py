@@ -19,7 +19,8 @@ class Queues:
         self.limits = limits
         self.waiting: deque[Live] = deque()
         self.running: list[Live] = []
-        self.pool: Pool | PrefixPool = (PrefixPool if dialect.prefix_cache else Pool)(limits.block_size, limits.num_blocks)
+        make_pool = PrefixPool if dialect.prefix_cache else Pool
+        self.pool: Pool | PrefixPool = make_pool(limits.block_size, limits.num_blocks)
         self.token_budget: Tokens = limits.token_budget or UNLIMITED
         self.max_seqs: int = limits.max_seqs or UNLIMITED
         self.chunk_cap: Tokens = limits.chunk_cap or UNLIMITED

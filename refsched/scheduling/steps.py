@@ -1,4 +1,4 @@
-"""The steps that several rules are built from: room for a decode, chunks of running prefills, admission in one piece."""
+"""Steps that several rules are built from: room for a decode, chunks of running prefills, admission of the head."""
 
 from collections import deque
 from collections.abc import Callable, Iterable

@@ -1,9 +1,9 @@
 """Observers: what may watch a run go by. A run stores nothing that nobody asked for."""
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, runtime_checkable
 
-from refsched.model import Event, Iteration, Plan, Timeline, TimelineRun
+from refsched.model import Entry, Event, Iteration, Plan, Timeline, TimelineRun, Work
 from refsched.units import Ticks
 
 
@@ -14,13 +14,57 @@ class Observer(Protocol):
     def on_iteration(self, iteration: Iteration) -> None: ...
 
 
+@runtime_checkable
+class RepeatObserver(Protocol):
+    """Be told of repeating iterations at once: the first, and how many there are; each lasts `growth` longer."""
+
+    def on_repeats(self, first: Iteration, repeats: int, growth: Ticks) -> None: ...
+
+
+def tell_repeats(observers: Sequence[Observer], first: Iteration, repeats: int, growth: Ticks) -> None:
+    """Tell each observer of `repeats` iterations, one by one where it wants them so."""
+    for observer in observers:
+        if isinstance(observer, RepeatObserver):
+            observer.on_repeats(first, repeats, growth)
+        else:
+            for iteration in expand(first, repeats, growth):
+                observer.on_iteration(iteration)
+
+
+def expand(first: Iteration, repeats: int, growth: Ticks) -> Iterator[Iteration]:
+    """Write out repeating iterations; whoever is finished is finished with the last."""
+    start, duration = first.start, first.end - first.start
+    for times in range(repeats):
+        end = start + duration + times * growth
+        finished = first.finished if times == repeats - 1 else ()
+        plan, work = (first.plan, first.work) if times == 0 else (move_plan(first.plan, times), move_work(first.work, times))
+        yield Iteration(first.number + times, start, end, plan, work, first.emitted, finished)
+        start = end
+
+
+def move_work(work: Work, times: int) -> Work:
+    """Give the work of a plan that was repeated `times` times."""
+    if not work.chunks:
+        return Work((), work.decodes, work.context + times * work.decodes)
+    chunks = tuple((start + times * count, count) for start, count in work.chunks)
+    return Work(chunks, work.decodes, work.context + times * work.decodes)
+
+
+def move_plan(plan: Plan, times: int) -> Plan:
+    """Give a plan moved on by `times` repetitions."""
+    return Plan(tuple(Entry(id, start + times * count, count) for id, start, count in plan.entries))
+
+
 class RunFinder:
     """Find maximal runs of repeating iterations and hand each to `receive` when it has ended."""
 
     def __init__(self, receive: Callable[[TimelineRun], None]):
         self.receive = receive
-        self.first: Iteration | None = None
-        self.last: Iteration | None = None
+        self.first: Iteration | None = None  # of the open run
+        self.last: Iteration | None = None  # the first of the last iterations that were told at once,
+        self.repeats = 1  # how many those were,
+        self.end: Ticks = 0  # when the last of them ended,
+        self.duration: Ticks = 0  # and how long that one lasted
         self.growth: Ticks = 0
         self.count = 0
 
@@ -28,24 +72,29 @@ class RunFinder:
         """Take no notice: an arrival that changes no plan ends no run."""
 
     def on_iteration(self, iteration: Iteration) -> None:
-        """Add the iteration to the open run, or close that and open a new one."""
-        if self.last is not None and self.is_next(self.last, iteration):
-            self.growth = iteration.end - iteration.start - (self.last.end - self.last.start)
-            self.count += 1
+        """Add one iteration."""
+        self.on_repeats(iteration, 1, 0)
+
+    def on_repeats(self, first: Iteration, repeats: int, growth: Ticks) -> None:
+        """Add iterations to the open run, or close that and open a new one."""
+        duration = first.end - first.start
+        if self.last is not None and self.is_next(self.last, first):
+            self.growth = duration - self.duration
         else:
             self.close()
-            self.first, self.growth, self.count = iteration, 0, 1
-        self.last = iteration
+            self.first, self.growth, self.count = first, growth, 0
+        self.last, self.repeats, self.count = first, repeats, self.count + repeats
+        self.duration = duration + (repeats - 1) * growth
+        self.end = first.end + (repeats - 1) * duration + growth * (repeats - 1) * repeats // 2
 
     def is_next(self, last: Iteration, next: Iteration) -> bool:
         """Tell whether `next` repeats the open run: back to back, same plan moved on, same step of the duration."""
-        growth = next.end - next.start - (last.end - last.start)
         return (
-            next.start == last.end
+            next.start == self.end
             and next.emitted == last.emitted
             and next.work.decodes == last.work.decodes
-            and (self.count == 1 or growth == self.growth)
-            and is_repeated(last.plan, next.plan, next.work.decodes)
+            and (self.count == 1 or next.end - next.start - self.duration == self.growth)
+            and is_repeated(last.plan, next.plan, next.work.decodes, self.repeats)
         )
 
     def close(self) -> None:
@@ -57,8 +106,8 @@ class RunFinder:
         self.first = self.last = None
 
 
-def is_repeated(last: Plan, next: Plan, decodes: int) -> bool:
-    """Tell whether every entry of `next` goes on where the same entry of `last` ended, and nothing else happened.
+def is_repeated(last: Plan, next: Plan, decodes: int, repeats: int = 1) -> bool:
+    """Tell whether every entry of `next` goes on where that of `last`, repeated, ended, and nothing else happened.
 
     Where both emit for the same requests and plan nothing but decodes, the entries need no comparing: a decode
     starts at the last known token, and each request learned exactly one.
@@ -68,7 +117,7 @@ def is_repeated(last: Plan, next: Plan, decodes: int) -> bool:
     if decodes == len(next.entries):
         return True
     return all(
-        old.id == new.id and old.count == new.count and old.start + old.count == new.start
+        old.id == new.id and old.count == new.count and old.start + repeats * old.count == new.start
         for old, new in zip(last.entries, next.entries, strict=True)
     )
 
@@ -91,6 +140,10 @@ class TimelineRecorder:
     def on_iteration(self, iteration: Iteration) -> None:
         """Pass the iteration to the finder of runs."""
         self.finder.on_iteration(iteration)
+
+    def on_repeats(self, first: Iteration, repeats: int, growth: Ticks) -> None:
+        """Pass the iterations to the finder of runs."""
+        self.finder.on_repeats(first, repeats, growth)
 
     def timeline(self) -> Timeline:
         """Close the last run and return all of them."""
@@ -115,6 +168,10 @@ class RunCounter:
     def on_iteration(self, iteration: Iteration) -> None:
         """Pass the iteration to the finder of runs."""
         self.finder.on_iteration(iteration)
+
+    def on_repeats(self, first: Iteration, repeats: int, growth: Ticks) -> None:
+        """Pass the iterations to the finder of runs."""
+        self.finder.on_repeats(first, repeats, growth)
 
     def total(self) -> int:
         """Close the last run and return the count."""

@@ -8,6 +8,8 @@ when nothing is live and nothing is left to come, or when it cannot go on [decis
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import accumulate
+from math import isqrt
 
 from refsched.errors import InputError
 from refsched.model import NOTHING, Cancelled, Event, Iteration, Limits, Plan, Submitted
@@ -16,8 +18,8 @@ from refsched.scheduling.engine import Engine
 from refsched.scheduling.progress import Course, Progress
 from refsched.simulation.cost import CostModel
 from refsched.simulation.ending import Ending, Watch, explain_blocked
-from refsched.simulation.observe import Observer
-from refsched.units import Ticks
+from refsched.simulation.observe import Observer, RunCounter, tell_repeats
+from refsched.units import Ticks, ceil_div
 from refsched.workload.offer import Offer
 
 
@@ -28,6 +30,7 @@ class Simulated:
     ending: Ending
     records: tuple[Record, ...]
     iterations: int
+    events: int  # maximal runs of repeating iterations: the length of the Timeline
     entries: int  # planned entries over all iterations: request-steps
     preemptions: int
     makespan: Ticks  # end of the last iteration
@@ -39,12 +42,12 @@ def simulate(
     cost: CostModel,
     offers: Iterable[Offer],
     observers: Sequence[Observer] = (),
-    stop: str = "reaches",
+    stop: str | None = None,
 ) -> Simulated:
     """Run `offers` through `engine`, iteration by iteration; raise InputError where two offers share a name.
 
-    `stop` is a dialect's choice of where max_len ends a request. Raise EngineError if the engine plans what cannot be
-    carried out.
+    `stop` is a dialect's choice of where max_len ends a request (None: as the engine says, else where it is reached).
+    Raise EngineError if the engine plans what cannot be carried out.
     """
     return Stepper(engine, limits, cost, offers, observers, stop).run()
 
@@ -59,7 +62,7 @@ class Stepper:
         cost: CostModel,
         offers: Iterable[Offer],
         observers: Sequence[Observer],
-        stop: str,
+        stop: str | None = None,
     ):
         self.engine, self.limits, self.cost, self.observers = engine, limits, cost, observers
         self.offers = sorted(offers, key=lambda offer: offer.at)  # stable: equal times keep their order
@@ -67,11 +70,13 @@ class Stepper:
         self.records: list[Record | None] = [None] * len(self.offers)
         self.arrived = 0
         self.cancels: list[tuple[Ticks, int]] = []
-        self.progress = Progress(limits, stop)
+        self.progress = Progress(limits, stop or getattr(engine, "stop", "reaches"))
         self.watch = Watch()
         self.now: Ticks = 0
-        self.starts: list[Ticks] = []
+        self.starts: dict[int, Ticks] = {}  # of the iterations that planned somebody for the first time, and others
         self.ends: list[Ticks] = []
+        self.last: Iteration | None = None
+        self.counter = RunCounter()
         self.entries = self.preemptions = 0
         if len(self.place) != len(self.offers):
             raise InputError("two offers have the same request id", field="id")
@@ -86,7 +91,7 @@ class Stepper:
                 ending = self.run_iteration(plan)
             else:
                 ending = self.idle()
-        return self.conclude(ending)
+        return self.conclude(ending, self.counter.total())
 
     # WHAT COMES FROM OUTSIDE
 
@@ -142,18 +147,48 @@ class Stepper:
         number, start = len(self.ends), self.now
         work, emitted, finished = self.progress.settle(plan)
         self.now = start + self.cost.duration(work)
-        self.starts.append(start)
+        self.starts[number] = start
         self.ends.append(self.now)
         self.engine.complete(emitted, finished)
         self.entries += len(plan.entries)
         self.preemptions += len(plan.preempted)
+        self.last = Iteration(number, start, self.now, plan, work, emitted, finished)
+        self.counter.on_iteration(self.last)
         for observer in self.observers:
-            observer.on_iteration(Iteration(number, start, self.now, plan, work, emitted, finished))
+            observer.on_iteration(self.last)
         for id in finished:
             self.retire(id, Outcome.COMPLETED, self.now)
         for id in plan.rejected:
             self.retire(id, Outcome.REJECTED, self.now, "refused while planning")
         return self.find_livelock(plan, emitted)
+
+    def count_until_event(self, duration: Ticks, growth: Ticks, most: int) -> int:
+        """Count the iterations, at most `most`, up to the first boundary at which something from outside is seen.
+
+        The first lasts `duration`, each further one `growth` longer.
+        """
+        at = self.next_event()
+        if at is None or most <= 0:
+            return most
+        return 0 if at <= self.now else min(most, count_to_reach(at - self.now, duration, growth))
+
+    def pass_time(self, duration: Ticks, growth: Ticks, count: int) -> None:
+        """Let `count` iterations pass whose durations are an arithmetic progression."""
+        steps = [duration] * count if growth == 0 else range(duration, duration + growth * count, growth)
+        ends = accumulate(steps, initial=self.now)
+        next(ends)
+        self.ends.extend(ends)
+        self.now = self.ends[-1]
+
+    def finish_leap(self, first: Iteration, count: int, growth: Ticks) -> None:
+        """Retire those who ended with the last of `count` repeating iterations, and tell the observers of all."""
+        live = self.progress.live
+        finished = tuple(id for id in first.emitted if live[id].known >= live[id].longest)
+        first = first._replace(finished=finished)
+        self.engine.complete((), finished)
+        tell_repeats((self.counter, *self.observers), first, count, growth)
+        for id in finished:
+            self.retire(id, Outcome.COMPLETED, self.now)
 
     def find_livelock(self, plan: Plan, emitted: Sequence[str]) -> Ending | None:
         """End the run if its state repeats after a preemption and nothing is left to come that could change it."""
@@ -192,14 +227,28 @@ class Stepper:
         live = [(self.offers[self.place[id]].request, course.known) for id, course in self.progress.live.items()]
         return Ending(kind, len(self.ends), period, state.free, explain_blocked(state, self.limits, live, self.progress.stop))
 
-    def conclude(self, ending: Ending) -> Simulated:
+    def conclude(self, ending: Ending, events: int) -> Simulated:
         """Account for every request offered, the unfinished and the never sent included."""
         reasons = {each.id: each.sentence() for each in ending.blocked}
         for id in list(self.progress.live):
             self.retire(id, Outcome.UNFINISHED, None, reasons.get(id))
         records = tuple(record for record in self.records if record is not None)  # a run ends with nothing to come
         makespan = self.ends[-1] if self.ends else 0
-        return Simulated(ending, records, len(self.ends), self.entries, self.preemptions, makespan)
+        return Simulated(ending, records, len(self.ends), events, self.entries, self.preemptions, makespan)
+
+
+def count_to_reach(gap: Ticks, duration: Ticks, growth: Ticks) -> int:
+    """Count the fewest iterations that take at least `gap` ticks; a positive first duration, growing by `growth`.
+
+    k iterations take k * duration + growth * k * (k - 1) / 2; the least k is found by an exact integer root.
+    """
+    if growth == 0:
+        return ceil_div(gap, duration) if duration else 1
+    twice = 2 * duration - growth
+    count = (isqrt(twice * twice + 8 * growth * gap) - twice) // (2 * growth)
+    while 2 * count * duration + growth * count * (count - 1) < 2 * gap:
+        count += 1
+    return count
 
 
 def make_record(

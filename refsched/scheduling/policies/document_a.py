@@ -7,6 +7,8 @@ stuck with its KV pool full of requests that wait for one another; that is part 
 prompt is partly computed stays in `waiting`, where it keeps its KV and its place among the sequences.
 """
 
+from itertools import islice
+
 from refsched.model import Plan
 from refsched.scheduling.live import Live
 from refsched.scheduling.order import arrange_running, arrange_waiting, pass_turns, pass_waiting_turns
@@ -28,8 +30,8 @@ def select_iteration(queues: Queues) -> Plan:
 
 def join_active(queues: Queues) -> None:
     """Move the requests that got their first output in the last iteration to the end of the active ones."""
-    ready = [live for live in queues.waiting if live.known > live.request.prompt]
-    for live in ready:
+    started = islice((live for live in queues.waiting if live.computed > 0), count_started(queues))
+    for live in [live for live in started if live.known > live.request.prompt]:
         queues.waiting.remove(live)
         queues.running.append(live)
 
@@ -43,18 +45,25 @@ def serve_active(queues: Queues, draft: Draft) -> None:
             draft.add(live, 1)
 
 
+def count_started(queues: Queues) -> int:
+    """Count the waiting requests that hold KV: every active one does too."""
+    return len(queues.pool.held) - len(queues.running)
+
+
 def serve_waiting(queues: Queues, draft: Draft) -> None:
     """Give each waiting request what prompt, cap, budget and KV slots allow; where that is 0, go on to the next."""
-    places = queues.max_seqs - len(queues.running) - sum(live.computed > 0 for live in queues.waiting)
+    places, started = queues.max_seqs - len(queues.pool.held), count_started(queues)
     for live in queues.waiting:
-        if draft.budget == 0:
+        closed = places <= 0 or queues.pool.free == 0  # to those that have not started
+        if draft.budget == 0 or (closed and started == 0):
             break
-        count = get_chunk(queues, live, draft.budget)
-        if count == 0 or (live.computed == 0 and places <= 0):
-            continue
-        places -= live.computed == 0
-        queues.pool.grow(live.id, live.computed + count)
-        draft.add(live, count)
+        fresh = live.computed == 0
+        started -= not fresh
+        count = 0 if fresh and closed else get_chunk(queues, live, draft.budget)
+        if count > 0:
+            places -= fresh
+            queues.pool.grow(live.id, live.computed + count)
+            draft.add(live, count)
 
 
 def get_chunk(queues: Queues, live: Live, budget: int) -> int:

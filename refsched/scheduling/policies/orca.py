@@ -1,13 +1,13 @@
 """Orca: whole prompts, room for the longest sequence reserved at admission, nobody is ever preempted.
 
-Source: Orca (OSDI 2022), iteration-level scheduling; plans recorded from the `orca` schedulers of Sarathi-Serve and Vidur.
-Each running request gets one token; then the head of the waiting queue enters while a place and a slot of
+Source: Orca (OSDI 2022), iteration-level scheduling; plans recorded from the `orca` schedulers of Sarathi-Serve and
+Vidur. Each running request gets one token; then the head of the waiting queue enters while a place and a slot of
 max_len tokens are free, and its prompt runs in one piece. Recorded engines have no token budget; where one is
 given it holds here, so a prompt above it can never run.
 """
 
 from refsched.model import Plan, Request
-from refsched.scheduling.order import arrange_running
+from refsched.scheduling.order import arrange_running, pass_turns
 from refsched.scheduling.queues import Draft, Queues
 from refsched.scheduling.steps import explain_whole_prompt, get_reservation
 from refsched.units import Tokens, ceil_div
@@ -22,6 +22,7 @@ def select_iteration(queues: Queues) -> Plan:
             break
         draft.add(live, 1)
     admit_waiting(queues, draft)
+    pass_turns(queues, draft)
     return draft.plan()
 
 

@@ -1,7 +1,7 @@
 """Sarathi: decodes first, then the next chunks of partial prefills, then new requests with what budget is left.
 
-Source: Sarathi-Serve (OSDI 2024), stall-free batching; plans recorded from its scheduler. A prompt's blocks are all taken at
-admission. A decode that finds no block preempts the latest arrival not yet visited, partial prefills included.
+Source: Sarathi-Serve (OSDI 2024), stall-free batching; plans recorded from its scheduler. A prompt's blocks are all
+taken at admission. A decode that finds no block preempts the latest arrival not yet visited, partial prefills included.
 The recorded engine differs in choices that its dialect names: it asks for a whole free block for each decode, and it
 resets a victim only when the plan is executed, so that one may be planned again at once, or never again.
 """
@@ -10,7 +10,7 @@ from collections import deque
 
 from refsched.model import Plan
 from refsched.scheduling.live import Live
-from refsched.scheduling.order import arrange_running
+from refsched.scheduling.order import arrange_running, pass_turns
 from refsched.scheduling.queues import Draft, Queues
 from refsched.scheduling.steps import admit_head, make_room, restart_victims, serve_prefills, take_slot
 
@@ -24,6 +24,7 @@ def select_iteration(queues: Queues) -> Plan:
     queues.running = decodes + prefills
     admit_waiting(queues, draft)
     restart_victims(queues, draft)
+    pass_turns(queues, draft)
     return draft.plan()
 
 

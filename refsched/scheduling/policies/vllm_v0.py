@@ -7,7 +7,7 @@ A decode asks for a free block even if its own last block has room; so a request
 
 from refsched.model import Plan
 from refsched.scheduling.live import Live
-from refsched.scheduling.order import arrange_running
+from refsched.scheduling.order import arrange_running, pass_turns
 from refsched.scheduling.queues import Draft, Queues
 from refsched.scheduling.steps import restart_victims, serve_decodes, take_whole
 
@@ -21,6 +21,7 @@ def select_iteration(queues: Queues) -> Plan:
     if not draft.entries and not refused:
         serve_decodes(queues, draft)
     restart_victims(queues, draft)
+    pass_turns(queues, draft)
     return draft.plan()
 
 
@@ -31,7 +32,9 @@ def admit_waiting(queues: Queues, draft: Draft) -> None:
         if is_refused(queues, live):
             draft.rejected.append(queues.waiting.popleft().id)
             continue
-        if live.known > draft.budget or len(queues.running) >= queues.max_seqs or not take_whole(queues, live, live.known):
+        if live.known > draft.budget or len(queues.running) >= queues.max_seqs:
+            break
+        if not take_whole(queues, live, live.known):
             break
         draft.add(live, live.known - live.computed)
         queues.running.append(queues.waiting.popleft())

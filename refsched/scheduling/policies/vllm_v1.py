@@ -1,8 +1,8 @@
 """vLLM V1: no phases; each running request catches up with its known tokens, then waiting ones are admitted.
 
-Source: plans recorded from the real scheduler of vLLM 0.29.0 and 0.33.0. It differs from document A [B7b]: the running list is
-served in admission order, so a partial prefill that entered earlier comes before a decode that entered later; when
-blocks run out somebody is preempted and recomputed; the head of the waiting queue blocks those behind it.
+Source: plans recorded from the real scheduler of vLLM 0.29.0 and 0.33.0. It differs from document A [B7b]: the running
+list is served in admission order, so a partial prefill that entered earlier comes before a decode that entered later;
+when blocks run out somebody is preempted and recomputed; the head of the waiting queue blocks those behind it.
 With a prefix cache a waiting request looks up its known tokens at each attempt; what it finds costs no budget.
 """
 

@@ -1,0 +1,320 @@
+"""The cohort: all decodes of vLLM V1's rule followed as one, so that an iteration costs the same for any number of them.
+
+A member is a running request that got a token in the last iteration and lacks one. In an iteration in which blocks
+and budget suffice for everybody, the order among members decides nothing: each gets one token. So the cohort keeps
+counts instead of walking the list: how many members there are, how many tokens they have cached, when the next one
+ends (a heap of cohort ticks), and, by residue class of the tick, how many of them take a new block in it. Members are
+written out only where order matters: when blocks run short, when decodes and prefills compete for the budget, when a
+client cancels. Then the rule itself runs, on its own lists, and the cohort is counted anew.
+"""
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+from refsched.model import NOTHING, Entry, Work
+from refsched.record import Outcome
+from refsched.scheduling.engine import ReferenceEngine
+from refsched.scheduling.live import Live
+from refsched.scheduling.policies.vllm_v1 import admit_waiting, get_chunk_cap
+from refsched.scheduling.progress import Course, open_range
+from refsched.scheduling.queues import Draft
+from refsched.simulation.ending import Ending
+from refsched.simulation.observe import is_plain
+from refsched.simulation.step import Simulated, Stepper, count_to_reach
+from refsched.units import Blocks, Ticks, Tokens, ceil_div
+
+Chunk = tuple[Live, Tokens]  # a request that is no member, and the tokens it is given
+
+
+def is_cohort_rule(engine: ReferenceEngine) -> bool:
+    """Tell whether a cohort may stand for this engine's decodes: vLLM V1 in admission order, no cache, no oddities."""
+    dialect = engine.dialect
+    plain = not dialect.prefix_cache and not dialect.decode_limit and dialect.impossible == "reject"
+    return dialect.rule == "vllm-v1" and dialect.order == "admission" and plain
+
+
+class Cohort:
+    """Run a simulation in which the decodes are followed as one wherever that is the same."""
+
+    def __init__(self, stepper: Stepper, engine: ReferenceEngine):
+        self.stepper, self.engine, self.queues = stepper, engine, engine.queues
+        self.pool = engine.queues.pool
+        self.tick = 0  # iterations that every member took part in
+        self.context: Tokens = 0  # tokens computed, over all members
+        self.joined: dict[Live, tuple[int, Tokens]] = {}  # tick and known tokens at which each member joined
+        self.ends: list[tuple[int, int, Live]] = []  # a heap: the tick at whose end a member ends, its arrival
+        self.growers: list[int] = [0] * self.pool.block_size  # members that take a block in ticks of this residue
+        self.others: list[Live] = []  # running requests that are no members, in running order
+        self.is_counted = True  # whether the counts hold, or the rule's own lists
+        self.runs = RunTally()
+        self.decoding: set[Live] = set()  # who decoded in the last iteration, or would have had the budget sufficed
+
+    def run(self) -> Simulated:
+        """Run to the end."""
+        stepper, ending = self.stepper, None
+        while ending is None:
+            if stepper.cancels and stepper.cancels[0][0] <= stepper.now:
+                self.write_out()
+            stepper.see_events()
+            self.count_anew()
+            if not stepper.progress.live:
+                ending = stepper.idle()
+            elif not self.try_iterations():
+                ending = self.run_rule()
+        return stepper.conclude(ending, self.runs.count)
+
+    def run_rule(self) -> Ending | None:
+        """Run one iteration by the rule itself, or find that it plans nothing."""
+        self.write_out()
+        plan = self.engine.plan()
+        if plan == NOTHING:
+            return self.stepper.idle()
+        start = self.stepper.now
+        self.start_decoding(self.engine.live[id] for id, start, count in plan.entries if self.is_decode(id, start, count))
+        decoding = {live.id for live in self.decoding}
+        ending = self.stepper.run_iteration(plan)
+        served = tuple(entry.id for entry in plan.entries if entry.id in decoding)
+        chunks = tuple(entry for entry in plan.entries if entry.id not in decoding)
+        emits = self.stepper.last is not None and len(self.stepper.last.emitted) > len(served)
+        self.runs.add(start, self.stepper.now, served if len(served) < len(decoding) else (), chunks, emits, is_plain(plan))
+        return ending
+
+    def is_decode(self, id: str, start: Tokens, count: Tokens) -> bool:
+        """Tell whether an entry is a decode: the last known token, past the prompt."""
+        live = self.engine.live[id]
+        return count == 1 and start + 1 == live.known > live.request.prompt
+
+    def start_decoding(self, lives: Iterable[Live]) -> None:
+        """Note who decodes from this iteration on; a run of repeating iterations ends where that changes."""
+        for live in lives:
+            if live not in self.decoding:
+                self.decoding.add(live)
+                self.runs.version += 1
+
+    # MEMBERS
+
+    def count_anew(self) -> None:
+        """Count the cohort from the rule's own lists, if it was written out."""
+        if self.is_counted:
+            return
+        last = self.stepper.progress.iteration
+        self.is_counted, self.context, self.joined, self.ends, self.others = True, 0, {}, [], []
+        self.growers = [0] * self.pool.block_size
+        for live in self.queues.running:
+            course = self.stepper.progress.live[live.id]
+            if live.known - live.computed == 1 and course.last_emission == last:
+                self.join(live, course)
+            else:
+                self.others.append(live)
+        self.runs.version += self.decoding != self.joined.keys()
+        self.decoding = set(self.joined)
+
+    def join(self, live: Live, course: Course) -> None:
+        """Let a request that just got a token, and will get more, be a member."""
+        self.context += live.computed
+        self.joined[live] = self.tick, live.known
+        heappush(self.ends, (self.tick + course.longest - live.known, live.arrival, live))
+        self.growers[(self.tick - live.computed) % self.pool.block_size] += 1
+
+    def bring_up_to_date(self, live: Live) -> None:
+        """Write out one member: in the rule's lists, in the pool, and in the driver's books."""
+        since, known = self.joined[live]
+        live.known = known + self.tick - since
+        live.computed = live.known - 1
+        self.pool.held[live.id] = ceil_div(live.computed, self.pool.block_size)
+        course = self.stepper.progress.live[live.id]
+        course.known, course.last_emission = live.known, self.stepper.progress.iteration
+
+    def write_out(self) -> None:
+        """Write out all members, so that the rule can run on its own lists."""
+        if self.is_counted:
+            for live in self.joined:
+                self.bring_up_to_date(live)
+        self.is_counted = False
+
+    def retire_ended(self) -> None:
+        """Let the members end whose last token this tick was."""
+        while self.ends and self.ends[0][0] == self.tick:
+            live = heappop(self.ends)[2]
+            self.bring_up_to_date(live)
+            self.context -= live.computed
+            self.growers[(self.tick - live.computed) % self.pool.block_size] -= 1
+            del self.joined[live]
+            self.retire(live)
+
+    def retire(self, live: Live) -> None:
+        """Let a request end."""
+        self.runs.version += 1
+        self.decoding.discard(live)
+        self.engine.retire(live.id)
+        self.stepper.retire(live.id, Outcome.COMPLETED, self.stepper.now)
+
+    # ITERATIONS
+
+    def try_iterations(self) -> bool:
+        """Run one iteration and all that repeat it; return False, nothing changed, where the rule itself must run."""
+        queues, size = self.queues, len(self.joined)
+        draft, cap = Draft(queues.token_budget - size), get_chunk_cap(queues)
+        chunks = self.choose_chunks(draft.budget, cap) if self.others else []
+        growth = self.growers[self.tick % self.pool.block_size]
+        if chunks is None or draft.budget < 0 or growth + self.count_blocks(chunks) > self.pool.free:
+            return False
+        self.take_blocks(growth)
+        for live, count in chunks:
+            self.pool.grow(live.id, live.computed + count)
+            draft.add(live, count)
+        running = len(queues.running)
+        admit_waiting(queues, draft, cap)
+        admitted = draft.entries[len(chunks) :]
+        chunks += [(live, entry.count) for live, entry in zip(queues.running[running:], admitted, strict=True)]
+        if chunks:
+            self.run_mixed(chunks, queues.running[running:])
+        elif size:
+            self.run_decodes(growth, draft.budget)
+        return bool(chunks or size)
+
+    def choose_chunks(self, budget: Tokens, cap: Tokens) -> list[Chunk] | None:
+        """Choose what each running request that is no member gets, or return None where order decides more.
+
+        Everybody gets, in order, what cap and budget allow. Where the budget binds, that is the rule's choice only if
+        all members come before them.
+        """
+        ceiling = self.queues.max_len - 1
+        chunks: list[Chunk] = []
+        for live in self.others:
+            count = min(live.known - live.computed, cap, ceiling - live.computed)
+            if count > budget and self.queues.running[len(self.joined) :] != self.others:
+                return None
+            count = min(count, budget)
+            if count > 0:
+                chunks.append((live, count))
+                budget -= count
+        return chunks
+
+    def count_blocks(self, chunks: list[Chunk]) -> Blocks:
+        """Count the blocks that chunks of running requests would take."""
+        size, held = self.pool.block_size, self.pool.held
+        return sum(max(0, ceil_div(live.computed + count, size) - held.get(live.id, 0)) for live, count in chunks)
+
+    def take_blocks(self, count: Blocks) -> None:
+        """Take blocks for members; whose they are is written down when members are written out."""
+        self.pool.free -= count
+        self.pool.lowest_free = min(self.pool.lowest_free, self.pool.free)
+
+    # DECODES ALONE
+
+    def run_decodes(self, growth: Blocks, budget: Tokens) -> None:
+        """Run the members' decodes, and all iterations that repeat them up to an end, an event or a shortage."""
+        stepper, size = self.stepper, len(self.joined)
+        duration = stepper.cost.duration(Work((), size, self.context))
+        longer = stepper.cost.duration(Work((), size, self.context + size)) - duration
+        most = self.count_fitting(growth, self.ends[0][0] - self.tick)
+        count = self.count_until_event(duration, longer, most, budget)
+        self.take_blocks(self.count_growth(count) - growth)
+        start = stepper.now
+        self.move_on(duration, longer, count, size)
+        self.runs.add(start, stepper.now, (), (), False, True)
+        self.retire_ended()
+
+    def count_growth(self, ticks: int) -> Blocks:
+        """Count the blocks that the members take in the next `ticks` ticks: whole cycles, and residue by residue."""
+        size = self.pool.block_size
+        cycles, rest = divmod(ticks, size)
+        return cycles * len(self.joined) + sum(self.growers[(self.tick + after) % size] for after in range(rest))
+
+    def count_fitting(self, growth: Blocks, most: int) -> int:
+        """Count the ticks, from 1 up to `most`, whose blocks are free; those of the first are taken already."""
+        room, size = self.pool.free + growth, self.pool.block_size
+        if self.count_growth(most) <= room:
+            return most
+        cycles = room // len(self.joined)
+        ticks, room = cycles * size, room - cycles * len(self.joined)
+        while (needed := self.growers[(self.tick + ticks) % size]) <= room:
+            ticks, room = ticks + 1, room - needed
+        return ticks
+
+    def count_until_event(self, duration: Ticks, growth: Ticks, most: int, budget: Tokens) -> int:
+        """Count the iterations up to the first boundary at which something is seen that can change the plan.
+
+        First come, first served, an arrival cannot while somebody waits before it, or no budget or place is left.
+        """
+        queues, cancels = self.queues, self.stepper.cancels
+        is_full = budget <= 0 or len(queues.running) >= queues.max_seqs
+        if queues.dialect.policy != "fcfs" or not (queues.waiting or is_full):
+            return self.stepper.count_until_event(duration, growth, most)
+        if not cancels:
+            return most
+        return min(most, count_to_reach(cancels[0][0] - self.stepper.now, duration, growth))
+
+    # CHUNKS BESIDE THEM
+
+    def run_mixed(self, chunks: list[Chunk], admitted: list[Live]) -> None:
+        """Run one iteration of the members' decodes beside chunks."""
+        stepper, start, members = self.stepper, self.stepper.now, len(self.joined)
+        self.start_decoding(live for live, count in chunks if self.is_decode(live.id, live.computed, count))
+        entries = tuple(Entry(live.id, live.computed, count) for live, count in chunks if live not in self.decoding)
+        emits = any(live.computed + count == live.known for live, count in chunks if live not in self.decoding)
+        stepper.starts[len(stepper.ends)] = start
+        self.move_on(stepper.cost.duration(self.count_work(chunks)), 0, 1, members + len(chunks))
+        self.runs.add(start, stepper.now, (), entries, emits, True)
+        self.retire_ended()
+        counts = dict(chunks)
+        self.others = [live for live in (*self.others, *admitted) if not self.settle_chunk(live, counts.get(live, 0))]
+
+    def count_work(self, chunks: list[Chunk]) -> Work:
+        """Count the work of the members' decodes and of chunks, some of which are decodes too."""
+        prefills = tuple((live.computed, count) for live, count in chunks if live not in self.decoding)
+        decodes = [live.computed for live, _ in chunks if live in self.decoding]
+        return Work(prefills, len(self.joined) + len(decodes), self.context + sum(decodes))
+
+    def settle_chunk(self, live: Live, count: Tokens) -> bool:
+        """Count a chunk as computed; return True if the request thereby got a token, and so joined or ended."""
+        progress = self.stepper.progress
+        course, iteration = progress.live[live.id], progress.iteration
+        live.computed += count
+        if count and course.scheduled is None:
+            course.scheduled = iteration
+        if live.computed < live.known or not count:
+            return False
+        live.known += 1
+        course.known = live.known
+        if course.last_emission != iteration - 1:
+            open_range(course, iteration)
+        course.last_emission = iteration
+        if live.known >= course.longest:
+            self.retire(live)
+        else:
+            self.start_decoding((live,))
+            self.join(live, course)
+        return True
+
+    def move_on(self, duration: Ticks, growth: Ticks, count: int, entries: int) -> None:
+        """Let iterations pass in which every member got a token."""
+        self.stepper.pass_time(duration, growth, count)
+        self.stepper.entries += count * entries
+        self.stepper.progress.iteration += count
+        self.context += count * len(self.joined)
+        self.tick += count
+
+
+class RunTally:
+    """Count the maximal runs of repeating iterations, as a Timeline would hold them, without writing plans out.
+
+    `version` is raised whenever the membership changes. Two iterations belong to one run if they are back to back,
+    have the same members, all or the same of them served, and chunks of which none reached the last known token and
+    each goes on where it ended, with the same count.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.version = 0
+        self.last: tuple[Ticks, int, tuple[str, ...], tuple[Entry, ...]] | None = None
+
+    def add(
+        self, start: Ticks, end: Ticks, served: tuple[str, ...], chunks: tuple[Entry, ...], emits: bool, plain: bool
+    ) -> None:
+        """Count an iteration (or several that repeat it) to the open run, or open another."""
+        goes_on = plain and not emits and self.last == (start, self.version, served, chunks)
+        self.count += not goes_on
+        moved = tuple(Entry(id, first + count, count) for id, first, count in chunks)
+        self.last = (end, self.version, served, moved) if plain and not emits else None
