@@ -1,5 +1,6 @@
 """What real schedulers did: exact where the rule is known, safe where nothing is wrong, each stated defect named."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,3 +93,18 @@ def test_that_a_foreign_dialect_gives_a_weaker_verdict_with_a_clause(name: str) 
     verdict = judge_file(PLANS / "vllm-0.33" / "random_05.jsonl", name)
     assert verdict.relation == "safe" and not verdict.conforms()
     assert len(verdict.broken) == 1 and verdict.broken[0].clause.startswith(("SCH-", "KV-"))
+
+
+def make_table() -> str:
+    """Count, for each engine, the verdicts on its recordings and the clauses they break."""
+    counts: Counter[tuple[str, str, str, str]] = Counter()
+    for path in FILES:
+        verdict = judge_file(path)
+        clauses = ", ".join(sorted({breach.clause for breach in verdict.broken})) or "–"
+        counts[path.parent.name, verdict.relation, verdict.liveness.kind, clauses] += 1
+    rows = [f"| {' | '.join(key)} | {number} |" for key, number in sorted(counts.items())]
+    return "\n".join(["| engine | verdict | liveness | broken | files |", "| --- | --- | --- | --- | --- |", *rows])
+
+
+if __name__ == "__main__":
+    print(make_table())

@@ -101,6 +101,15 @@ def test_that_every_witness_belongs_to_a_clause() -> None:
     assert set(list_witnesses()) == {clause.id for clause in BINDING}
 
 
+def test_that_no_requirement_of_these_chapters_is_left_out() -> None:
+    covered = {label for clause in CLAUSES.values() for label in clause.covers}
+    wanted = {f"A{number}" for number in (*range(1, 7), *range(14, 18))} | {"A6b"}
+    wanted |= {f"B{number}" for number in range(1, 8)} | {"B1b", "B4b", "B7b", "B21"}
+    wanted |= {f"U{number}" for number in range(1, 16)} | {f"L{number}" for number in range(1, 6)}
+    wanted |= {f"decision {number}" for number in range(1, 11)}
+    assert wanted - covered == set()
+
+
 LATER = re.compile(
     r"A(7|8|9|1[0-3]|1[89]|2\d)|B(8|9|1\d|2\d)|decision 11"
 )  # labels of chapters on metrics, load and cost
