@@ -4,6 +4,7 @@ A predicate looks at the books before an event, and at the event; it returns why
 names what an engine may leave unsaid: where one of them is missing, the clause stays open for that event.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -86,11 +87,12 @@ def plans_whole_tokens(scene: Planning) -> Because:
 
 def plans_each_once(scene: Planning) -> Because:
     """Name each request at most once in a plan [SCH-ENT-2]."""
-    entries, preempted = scene.plan.entries, scene.plan.preempted
-    if len({entry.id for entry in entries}) == len(entries) and len(set(preempted)) == len(preempted):
-        return None
-    names = [entry.id for entry in entries] if len({entry.id for entry in entries}) < len(entries) else list(preempted)
-    return f"{scene.name()} names {max(names, key=names.count)} {max(map(names.count, names))} times"
+    planned = [entry.id for entry in scene.plan.entries]
+    for verb, ids in (("plans", planned), ("preempts", scene.plan.preempted)):
+        if len(set(ids)) < len(ids):
+            id, times = Counter(ids).most_common(1)[0]
+            return f"{scene.name()} {verb} {id} {times} times"
+    return None
 
 
 def plans_the_living(scene: Planning) -> Because:
@@ -126,7 +128,7 @@ def get_start(scene: Planning, id: str) -> Tokens:
 
 def find_starts(scene: Planning) -> Iterator[tuple[str, Tokens, Tokens, Tokens]]:
     """Give id, start, expected start and known tokens of each entry of a live request that this plan spares."""
-    live, preempted = scene.books.live, scene.plan.preempted
+    live, preempted = scene.books.live, set(scene.plan.preempted)
     for id, start, _ in scene.plan.entries:
         if id in live and not (id in preempted and start in (0, live[id].computed)):
             yield id, start, get_start(scene, id), live[id].known
@@ -163,11 +165,12 @@ def queues_each_once(scene: Planning) -> Because:
     live = scene.books.live.keys() - set(scene.plan.rejected)
     if len(queued) == len(live) and set(queued) == live:
         return None
-    for id in queued:
-        if queued.count(id) > 1 or id not in live:
-            return (
-                f"{scene.name()} leaves {id} queued {queued.count(id)} times; it is {'' if id in live else 'not '}live"
-            )
+    id, times = Counter(queued).most_common(1)[0] if queued else ("", 0)
+    if times > 1:
+        return f"{scene.name()} leaves {id} in its queues {times} times"
+    dead = [id for id in queued if id not in live]
+    if dead:
+        return f"{scene.name()} leaves {dead[0]} in a queue; it is not live"
     return f"{scene.name()} leaves {shorten_list(sorted(live - set(queued)))} in no queue"
 
 

@@ -36,7 +36,7 @@ def conserves_blocks(scene: Planning) -> Because:
 
 def sum_of_others(scene: Planning) -> Blocks:
     """Sum the blocks last told of live requests that the plan neither lists nor preempts."""
-    told, preempted = scene.state.held or {}, scene.plan.preempted
+    told, preempted = scene.state.held or {}, set(scene.plan.preempted)
     live = scene.books.live
     return sum([each.held or 0 for id, each in live.items() if id not in told and id not in preempted])
 

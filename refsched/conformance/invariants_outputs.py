@@ -1,5 +1,7 @@
 """The policy-free clauses on what an iteration yields: one predicate each [SCH-OUT-1 .. SCH-OUT-4]."""
 
+from collections import Counter
+
 from refsched.conformance.breach import count
 from refsched.conformance.messages import Claim
 from refsched.conformance.scene import Because, Planning, Result
@@ -26,24 +28,20 @@ def explain_early(scene: Result, id: str) -> str:
 
 def emits_every_token_due(scene: Result) -> Because:
     """Emit exactly one token for each request whose last known token this iteration computes [SCH-OUT-2]."""
-    emitted = scene.event.emitted
+    emitted = Counter(scene.event.emitted)
     for id in scene.books.expect_emitted():
-        if emitted.count(id) != 1:
-            got = count(emitted.count(id), "token")
+        if emitted[id] != 1:
+            got = count(emitted[id], "token")
             return f"{scene.name()} computes the last known token of {id} and emits {got} of it"
     return None
 
 
 def ends_with_its_outputs(scene: Result) -> Because:
     """End each request once, exactly when it has the outputs it asked for, or is at max_len [SCH-OUT-3]."""
-    emitted, finished = set(scene.event.emitted), scene.event.finished
-    for id in finished:
-        if finished.count(id) > 1 or id not in scene.books.live:
-            return (
-                f"{scene.name()} ends {id}, which is not live"
-                if finished.count(id) == 1
-                else f"{scene.name()} ends {id} twice"
-            )
+    emitted, finished = set(scene.event.emitted), Counter(scene.event.finished)
+    for id, times in finished.items():
+        if times > 1 or id not in scene.books.live:
+            return f"{scene.name()} ends {id}, " + ("which is not live" if times == 1 else "and ends it again")
     for id in (*scene.event.emitted, *(each for each in finished if each not in emitted)):
         because = explain_end(scene, id, id in emitted, id in finished)
         if because is not None:

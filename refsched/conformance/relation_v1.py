@@ -53,8 +53,10 @@ class VllmV1:
 
     def judge_queues(self, sheet: Sheet, state: State) -> Finding | None:
         """Hold the place where the preempted are told to wait against the dialect's [SCH-PRE-4]."""
+        if not sheet.gone or state.waiting is None:
+            return None
         waiting = tuple(member.id for member in self.desk.waiting)
-        if not sheet.gone or state.waiting is None or state.waiting == waiting:
+        if state.waiting == waiting:
             return None
         return sheet.find(
             "SCH-PRE-4", f"leaves waiting {show_queue(state.waiting)}; the order is {show_queue(waiting)}"
