@@ -1,9 +1,10 @@
 """refsched check: hold what an engine decided against the rules, and name the rule that it broke."""
 
 import argparse
+import json
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import IO
@@ -24,6 +25,7 @@ EXAMPLE = """examples:
   refsched check trace:run.jsonl
   refsched check trace:run.jsonl --dialect vllm-v1 --json - --junit check.xml"""
 TRACE = "trace:"
+SHOWN = 12  # events of a scenario in the text report; --json has them all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -166,8 +168,25 @@ def format_text(recording: Recording, verdict: Verdict, replay: str) -> str:
     if verdict.inconclusive:
         lines.append(f"inconclusive, for the trace does not tell what they need: {', '.join(verdict.inconclusive)}")
     if verdict.broken:
+        lines += list(show_scenario(verdict.broken[0].clause, verdict.scenarios[verdict.broken[0].clause]))
         lines.append(f"replay: {replay}; refsched explain {verdict.broken[0].clause}")
     return "\n".join(lines)
+
+
+def show_scenario(clause: str, page: Mapping[str, object]) -> Iterator[str]:
+    """Show what led to the first breach: its row, the limits, and the last events, or where the live requests stand."""
+    row = f" (row {page['row']})" if "row" in page else ""
+    limits = page["limits"]
+    assert isinstance(limits, dict)
+    told = ", ".join(f"{name}={value}" for name, value in limits.items() if value is not None)
+    yield f"scenario of {clause}{row}: {told}"
+    events, live = page.get("events", []), page.get("live", [])
+    assert isinstance(events, list) and isinstance(live, list)
+    if len(events) > SHOWN:
+        yield f"  … {len(events) - SHOWN} events before"
+    yield from (f"  {json.dumps(each, ensure_ascii=False)}" for each in events[-SHOWN:] + live[:SHOWN])
+    if len(live) > SHOWN:
+        yield f"  … {len(live) - SHOWN} live requests more"
 
 
 def describe_liveness(verdict: Verdict) -> str:

@@ -174,7 +174,7 @@ class Sheet:
     def judge_needless(self) -> Finding | None:
         """Find a preemption that no shortage of blocks explains [SCH-PRE-2]."""
         if self.due:
-            return self.find("SCH-PRE-2", f"preempts {self.due[0]}, though no request is short of blocks")
+            return self.find("SCH-PRE-2", f"preempts {self.due[0]}; under this dialect nothing calls for it")
         return None
 
 

@@ -100,14 +100,14 @@ class Judge:
             self.relation = self.exact = None
         self.compare(event, told)
         if len(self.marks.broken) + len(self.below) + len(self.marks.remarks) > len(self.scenarios):
-            self.keep_scenario()
+            self.keep_scenario(told.row)
 
-    def keep_scenario(self) -> None:
-        """Keep what led to the clauses that have just broken."""
+    def keep_scenario(self, row: int) -> None:
+        """Keep what led to the clauses that have just broken, and the row of the answer that broke them."""
         page: Page | None = None
         for breach in (*self.marks.broken.values(), *self.below.values(), *self.marks.remarks.values()):
             if breach.clause not in self.scenarios:
-                page = page or self.history.page(self.books, dict(self.hello))
+                page = page or {"row": row, **self.history.page(self.books, dict(self.hello))}
                 self.scenarios[breach.clause] = page
 
     # POLICY-FREE

@@ -70,6 +70,8 @@ def test_that_a_broken_clause_gives_1_and_a_sentence(tmp_path: Path, capsys: pyt
     assert call(check, engine) == 1
     shown = capsys.readouterr().out
     assert "broken: iteration 0 plans 5 tokens (r0:2, r1:3); the budget is 4 [SCH-BUD-1]" in shown
+    assert "scenario of SCH-BUD-1 (row 11): token_budget=4, max_seqs=2" in shown
+    assert '  ["plan", [["r0", 0, 2], ["r1", 0, 3]], [], null]' in shown
     assert f"replay: refsched check {engine}" in shown
 
 
