@@ -6,6 +6,7 @@ repeats after a preemption, with no emission, arrival or cancellation in between
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from refsched.conformance.breach import Breach, shorten_list
 from refsched.conformance.ledger import Account, Ledger
@@ -14,7 +15,16 @@ from refsched.scheduling.kv import explain_impossible
 from refsched.units import ceil_div
 
 REMEMBERED = 4096  # states since the last news; a livelock with a longer period is not seen
+REPEATS_UNTOLD = 2  # so often a state must have been there before, where the order of the queues is not told
 Signature = tuple[object, ...]
+
+
+class Seen(NamedTuple):
+    """Note where a state was last seen, how many preemptions there had been, and how often it was seen."""
+
+    iteration: int
+    preempted: int
+    times: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +41,7 @@ class Watch:
 
     def __init__(self, may_admit_impossible: bool):
         self.may_admit_impossible = may_admit_impossible
-        self.seen: OrderedDict[Signature, tuple[int, int]] = OrderedDict()
+        self.seen: OrderedDict[Signature, Seen] = OrderedDict()
         self.preempted = 0
         self.period: int | None = None
         self.is_idle = False
@@ -56,13 +66,13 @@ class Watch:
         """Note the state after a result, and whether it was there before a preemption."""
         if event.emitted or event.finished:
             self.forget()
-        running, waiting = books.state.running, books.state.waiting
-        if running is None or waiting is None:
-            return
-        signature = get_signature(books, running, waiting)
-        iteration, preempted = self.seen.setdefault(signature, (books.iteration, self.preempted))
-        if preempted < self.preempted and self.period is None:
-            self.period = books.iteration - iteration
+        state = books.state
+        is_told = state.running is not None and state.waiting is not None
+        signature = get_signature(books, state.running or (), state.waiting or ()) if is_told else get_counts(books)
+        before = self.seen.get(signature, Seen(books.iteration, self.preempted, 0))
+        self.seen[signature] = Seen(books.iteration, self.preempted, before.times + 1)
+        if before.preempted < self.preempted and before.times >= (1 if is_told else REPEATS_UNTOLD):
+            self.period = self.period or books.iteration - before.iteration
         if len(self.seen) > REMEMBERED:
             self.seen.popitem(last=False)
 
@@ -86,6 +96,11 @@ def get_signature(books: Ledger, running: tuple[str, ...], waiting: tuple[str, .
     """Reduce a state to what decides the next plans."""
     live = books.live
     return tuple([tuple([(id, live[id].computed) for id in queue if id in live]) for queue in (running, waiting)])
+
+
+def get_counts(books: Ledger) -> Signature:
+    """Reduce a state whose queues are not told to the tokens computed; it must repeat once more to count as a circle."""
+    return tuple([(id, account.computed) for id, account in books.live.items()])
 
 
 def list_breaches(kind: str, period: int | None, books: Ledger, impossible: list[str]) -> list[Breach]:
