@@ -1,11 +1,13 @@
 """Single edits of recorded traces: whatever changes the meaning is rejected; what is not rejected is listed here.
 
-5,000 seeded edits (off by one, swap, drop, duplicate, shift, of values and of whole exchanges) of vLLM's recordings.
+5,000 seeded edits (off by one, swap, drop, duplicate, shift, of values and of whole exchanges) of the
+recordings whose rule is known.
 """
 
 import json
 import random
 from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -15,7 +17,7 @@ from tests.conformance.judging import judge_lines
 from tests.shared import SHARED, needs_shared
 
 EDITS, LONGEST_FILE = 5000, 160
-FILES = sorted((SHARED / "data" / "plans").glob("vllm-0.[23]*/*.jsonl"))
+FILES = sorted((SHARED / "data" / "plans").glob("*/*.jsonl"))
 
 # Edits that may leave the verdict as it was, and why.
 HARMLESS = {
@@ -23,7 +25,7 @@ HARMLESS = {
     ("swap", "complete.emitted"): "emissions of one iteration have no order",
     ("swap", "complete.finished"): "ends of one iteration have no order, but for the eviction order of a cache",
     ("swap pairs", "complete and submit"): "an arrival during an iteration is seen at its end [MOD-ARR-1]",
-    ("swap pairs", "submit and submit"): "under priority the order of arrival counts among equals only",
+    ("swap pairs", "submit and submit"): "the order of arrival of requests that do not compete",
     ("off by one", "reset.limits"): "a limit that never binds in this run may be another",
     ("off by one", "answer.dialect"): "an option that decides nothing in this run may be another",
     ("off by one", "submit.priority"): "a priority that changes no rank",
@@ -38,6 +40,7 @@ HARMLESS = {
     ("duplicate", "submit.prefix"): "contents that nobody shares, before and after",
     ("duplicate", "submit.output_blocks"): "contents that nobody shares, before and after",
     ("drop pair", "bye"): "a livelock is evident before the end",
+    ("drop pair", "complete"): "the result of an empty plan at the very end",
 }
 
 
@@ -57,11 +60,18 @@ def judge_messages(messages: list[Message]) -> tuple[str, str]:
     return verdict.relation, verdict.liveness.kind
 
 
+@cache
+def read_exact_traces() -> list[list[str]]:
+    """Read the shorter recordings that are exact under the dialect they name."""
+    texts = [lines for path in FILES if len(lines := path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE]
+    return [lines for lines in texts if judge_lines(lines).relation == "exact"]
+
+
 @needs_shared("data", "plans")
 @pytest.mark.parametrize("seed", range(10))
 def test_that_edits_which_change_the_meaning_are_rejected(seed: int) -> None:
     rng = random.Random(seed)
-    texts = [lines for path in FILES if len(lines := path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE]
+    texts = read_exact_traces()
     found: Counter[str] = Counter()
     verdicts: dict[int, tuple[str, str]] = {}
     for _ in range(EDITS // 10):
