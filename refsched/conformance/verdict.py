@@ -140,7 +140,9 @@ class Judge:
     def take_result(self, event: Completed, told: Told) -> None:
         """Check a result."""
         books = self.books
-        if books.plan is None:
+        if books.plan is None:  # no reader lets this pass, but a driver may do it
+            because = f"after iteration {books.iteration} a result comes without a plan"
+            self.marks.broken.setdefault("SCH-OUT-1", Breach("SCH-OUT-1", books.iteration, because))
             return
         scene = Result(books, books.plan, books.state, event, books.iteration, told.claim)
         names = {"free": event.free, "known": books.state.free, "held": books.state.held}
