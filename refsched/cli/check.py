@@ -13,6 +13,7 @@ from refsched.cli.common import EDITION, get_provenance, write_json
 from refsched.conformance.breach import Breach, count
 from refsched.conformance.choice import choose_dialect
 from refsched.conformance.clauses import get_clause
+from refsched.conformance.messages import Told
 from refsched.conformance.recording import Recording
 from refsched.conformance.verdict import RELATIONS, Verdict, judge
 from refsched.conformance.wire import LONGEST_LINE
@@ -25,6 +26,7 @@ EXAMPLE = """examples:
   refsched check trace:run.jsonl
   refsched check trace:run.jsonl --dialect vllm-v1 --json - --junit check.xml"""
 TRACE = "trace:"
+EVERY_EVENTS = 5000
 SHOWN = 12  # events of a scenario in the text report; --json has them all
 
 
@@ -57,7 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
             choice = choose_dialect(recording.opening.dialect, arguments.dialect)
         except InputError as error:
             raise error.at(field="--dialect") from None
-        verdict = judge(recording.opening, recording.events(), choice).conclude(recording.closed, arguments.ask)
+        events = show_progress(recording) if sys.stderr.isatty() else recording.events()
+        verdict = judge(recording.opening, events, choice).conclude(recording.closed, arguments.ask)
     replay = get_replay(arguments)
     write_json(arguments.json, to_json(recording, verdict, replay))
     if arguments.junit is not None:
@@ -91,6 +94,15 @@ def read_lines(file: IO[bytes]) -> Iterator[bytes]:
         if not line:
             return
         yield line
+
+
+def show_progress(recording: Recording) -> Iterator[Told]:
+    """Pass the events on, and show on a terminal how many rows were read."""
+    for number, told in enumerate(recording.events(), 1):
+        if number % EVERY_EVENTS == 0:
+            print(f"\r\x1b[K{told.row:,} rows judged", end="", file=sys.stderr, flush=True)
+        yield told
+    print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def get_replay(arguments: argparse.Namespace) -> str:

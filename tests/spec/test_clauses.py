@@ -59,6 +59,7 @@ def test_that_an_unknown_clause_is_refused_with_its_neighbours() -> None:
 def test_that_a_trace_in_the_text_is_judged_as_written(id: str, page: dict) -> None:
     verdict, expect = judge_page(page), page["expect"]
     assert verdict.relation == expect["relation"]
+    assert verdict.liveness.kind == expect.get("liveness", verdict.liveness.kind)
     if "clause" in expect:
         breach = next(each for each in verdict.broken if each.clause == expect["clause"])
         assert breach.because == expect.get("because", breach.because)
