@@ -3,14 +3,17 @@
 import json
 import re
 import shlex
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from refsched.simulation.cost import get_cost_model
 from refsched.workload.load import load_workload
+from scripts.compare_policies import POLICIES, make_command, make_row
 from tests.cli.conftest import shell  # noqa: F401
 from tests.cli.running import Shell
+from tests.shared import SHARED, needs_shared
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
@@ -54,3 +57,14 @@ def test_json_of_the_readme_is_what_it_says(tmp_path: Path) -> None:
     (tmp_path / "cost.json").write_text(cost)
     assert len(load_workload(str(tmp_path / "w.jsonl")).offers) == 2
     assert get_cost_model(str(tmp_path / "cost.json")).name == json.loads(cost)["name"]
+
+
+@needs_shared("data", "traces", "azure2023")
+def test_the_table_of_policies_is_what_its_commands_give(shell: Shell) -> None:  # noqa: F811
+    workload = str(SHARED / "data" / "traces" / "azure2023" / "AzureLLMInferenceTrace_conv.csv")
+    shown = [line.split() for line in README.split("\n") if line.startswith(POLICIES)]
+    for policy in POLICIES:
+        code, out, _ = shell.run(*make_command(workload, policy), "--json", "-")
+        assert code == (1 if policy == "document-a" else 0)
+        expected = " ".join(make_row(policy, json.loads(out, parse_float=Decimal))).split()
+        assert expected in shown

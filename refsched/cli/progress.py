@@ -2,11 +2,9 @@
 
 import sys
 import time
+from collections.abc import Callable
 
-from refsched.model import Event, Iteration
-from refsched.simulation.observe import Observer
-
-EVERY_ITERATIONS = 2000
+EVERY = 200  # requests
 
 
 class ProgressLine:
@@ -17,24 +15,17 @@ class ProgressLine:
         self.ended = 0
         self.began = time.monotonic()
 
-    def on_event(self, event: Event) -> None:
-        """Take no notice."""
-
-    def on_iteration(self, iteration: Iteration) -> None:
-        """Count who ended, and rewrite the line now and then."""
-        self.ended += len(iteration.finished) + len(iteration.plan.rejected)
+    def __call__(self) -> None:
+        """Count one more that ended, and rewrite the line now and then."""
+        self.ended += 1
         if self.ended == self.offered:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        elif iteration.number % EVERY_ITERATIONS == EVERY_ITERATIONS - 1:
-            print(f"\r\x1b[K{self.describe()}", end="", file=sys.stderr, flush=True)
-
-    def describe(self) -> str:
-        """Write the line."""
-        elapsed = time.monotonic() - self.began
-        left = f", about {elapsed * (self.offered - self.ended) / self.ended:.0f} s left" if self.ended else ""
-        return f"{self.ended:,} of {self.offered:,} requests ended{left}"
+        elif self.ended % EVERY == 0:
+            left = (time.monotonic() - self.began) * (self.offered - self.ended) / self.ended
+            line = f"{self.ended:,} of {self.offered:,} requests ended, about {left:.0f} s left"
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
 
-def make_progress(offered: int) -> list[Observer]:
+def make_progress(offered: int) -> Callable[[], None] | None:
     """Give a progress line on a terminal, nothing elsewhere."""
-    return [ProgressLine(offered)] if sys.stderr.isatty() else []
+    return ProgressLine(offered) if sys.stderr.isatty() else None

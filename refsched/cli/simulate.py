@@ -1,24 +1,37 @@
 """refsched simulate: replay a workload through a scheduler and say what every client saw."""
 
 import argparse
+from collections.abc import Mapping
 from contextlib import ExitStack
 
 from refsched import __version__
+from refsched.cli.classes import parse_split
 from refsched.cli.common import count_argument, make_engine, write_json
+from refsched.cli.dry_run import dry_run
 from refsched.cli.progress import make_progress
 from refsched.cli.simulate_report import Report, format_text, to_json
 from refsched.conformance.protocol import TraceWriter
-from refsched.dialect import Dialect
 from refsched.errors import InputError
 from refsched.metrics.measure import measure
 from refsched.metrics.quantile import DEFAULT_METHOD, METHODS
 from refsched.model import Limits
 from refsched.report.files import open_for_writing
 from refsched.report.records import write_records
-from refsched.scheduling.engine import ReferenceEngine
 from refsched.simulation.cost import BUILT_IN, CostModel, get_cost_model
-from refsched.simulation.observe import Observer, RunCounter
-from refsched.simulation.step import Simulated, simulate
+from refsched.simulation.fleet import (
+    ROUTERS,
+    Fleet,
+    Member,
+    Method,
+    deal_out,
+    run_fleet,
+    run_least_outstanding,
+    split_by_group,
+)
+from refsched.simulation.leap import leap
+from refsched.simulation.observe import Observer
+from refsched.simulation.step import simulate
+from refsched.workload.formats.ties import TIES
 from refsched.workload.load import load_workload
 from refsched.workload.offer import Workload
 
@@ -31,6 +44,7 @@ examples:
   refsched simulate poisson:rate=4,n=1000,prompt=1024,output=128 --token-budget 512 --max-seqs 64 --json -
   refsched simulate requests.csv --token-budget 2048 --max-seqs 256 --block-size 16 --num-blocks 4000"""
 STUCK = 1
+SIMULATORS: Mapping[str, Method] = {"leap": leap, "step": simulate}
 
 COUNTS: tuple[tuple[str, int | None, str], ...] = (
     ("--chunk-cap", None, "tokens that one request may prefill in an iteration (no cap)"),
@@ -38,6 +52,7 @@ COUNTS: tuple[tuple[str, int | None, str], ...] = (
     ("--num-blocks", None, "KV blocks (without limit)"),
     ("--max-len", None, "known tokens, prompt and outputs, at which a request ends (none)"),
     ("--first", None, "offer only the first N requests"),
+    ("--replicas", 1, "run N equal engines behind a router (1)"),
 )
 FILES = (
     ("--json", "write everything as JSON; - is standard output"),
@@ -58,7 +73,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cost", default="a100-8b", metavar="NAME|FILE", help=f"step-time model: {models} or a file")
     parser.add_argument("--quantile", default=DEFAULT_METHOD, choices=METHODS, help="definition of quantiles")
     parser.add_argument("--seed", type=count_argument("--seed", least=0), default=0, metavar="N", help="for generators")
-    parser.add_argument("--method", choices=("step",), default="step", help="how to simulate; step is the definition")
+    parser.add_argument("--ties", choices=TIES, default="raw", help="what becomes of equal times in a file (raw)")
+    parser.add_argument("--method", choices=SIMULATORS, default="leap", help="leap equals step, the definition, sooner")
+    parser.add_argument("--router", choices=ROUTERS, default=ROUTERS[0], help="how replicas share requests")
+    parser.add_argument("--split", metavar="group=G:LIMIT=N,…;…", help="one engine per group, with limits of its own")
+    parser.add_argument(
+        "--warm", action="store_true", help="run everything once before, so that prefix caches are warm"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what is in WORKLOAD, and simulate nothing")
     for name, meaning in FILES:
         parser.add_argument(name, metavar="FILE", help=meaning)
 
@@ -76,17 +98,26 @@ def run(arguments: argparse.Namespace) -> int:
     if outputs.count("-") > 1:
         raise InputError("only one of --json, --records and --trace can be standard output")
     limits = read_limits(arguments)
-    engine, dialect = make_engine(arguments.engine, limits)
     cost = get_cost_model(arguments.cost)
-    workload = load_workload(arguments.workload, arguments.seed, arguments.first)
-    counter = RunCounter()
-    simulated = run_with_outputs(arguments, engine, dialect, limits, cost, workload, counter)
-    measured = measure(simulated.records, arguments.quantile)
-    report = Report(simulated, measured, counter.total(), engine, dialect, limits, cost, workload)
+    members = make_members(arguments, limits)
+    workload = load_workload(arguments.workload, arguments.seed, arguments.first, arguments.ties)
+    check_blocks(workload, members[0])
+    if arguments.dry_run:
+        return dry_run(workload, limits, cost, arguments.json)
+    if arguments.warm:
+        run_members(arguments, members, cost, workload, ())
+        for member in members:
+            member.engine.count_anew()
+    fleet = run_observed(arguments, members, cost, workload)
+    if arguments.records:
+        with open_for_writing(arguments.records) as file:
+            write_records(fleet.records, file)
+    start = "warm" if arguments.warm else "cold"
+    report = Report(fleet, measure(fleet.records, arguments.quantile), limits, cost, workload, arguments.method, start)
     write_json(arguments.json, to_json(report))
     if "-" not in outputs:
         print(format_text(report))
-    return 0 if simulated.ending.kind == "done" else STUCK
+    return 0 if all(part.ending.kind == "done" for part in fleet.runs) else STUCK
 
 
 def read_limits(arguments: argparse.Namespace) -> Limits:
@@ -101,31 +132,54 @@ def read_limits(arguments: argparse.Namespace) -> Limits:
     )
 
 
-def run_with_outputs(
+def check_blocks(workload: Workload, member: Member) -> None:
+    """Raise InputError where a prefix cache would take the workload's block numbers for blocks of another size."""
+    block_tokens, block_size = workload.source.get("block_tokens"), member.limits.block_size
+    if member.engine.dialect.prefix_cache and block_tokens not in (None, block_size):
+        raise InputError(
+            f"is {block_size}, but the workload numbers blocks of {block_tokens} tokens", field="--block-size"
+        )
+
+
+def make_members(arguments: argparse.Namespace, limits: Limits) -> list[Member]:
+    """Make one engine, or one per class or replica; raise InputError for what does not go together."""
+    if arguments.split and arguments.replicas > 1:
+        raise InputError("cannot be combined with --replicas", field="--split")
+    if arguments.trace and (arguments.split or arguments.replicas > 1):
+        raise InputError("a trace holds the decisions of one engine", field="--trace")
+    if arguments.split:
+        classes = parse_split(arguments.split, limits)
+        return [Member(name, make_engine(arguments.engine, own)[0], own) for name, own in classes.items()]
+    return [Member(str(place), make_engine(arguments.engine, limits)[0], limits) for place in range(arguments.replicas)]
+
+
+def run_observed(arguments: argparse.Namespace, members: list[Member], cost: CostModel, workload: Workload) -> Fleet:
+    """Run the members, writing the trace meanwhile if one was asked for."""
+    if not arguments.trace:
+        return run_members(arguments, members, cost, workload, ())
+    with ExitStack() as stack:
+        file = stack.enter_context(open_for_writing(arguments.trace))
+        dialect = members[0].engine.dialect
+        about = f"simulated by refsched {__version__}"
+        header = {"name": workload.name, "about": about, "recorded_from": "refsched"}
+        options = {"name": dialect.name, **dialect.options()}
+        put = lambda line: print(line, file=file)  # noqa: E731
+        writer = TraceWriter(put, "refsched", __version__, options, members[0].limits, header)
+        stack.callback(writer.close)
+        return run_members(arguments, members, cost, workload, (writer,))
+
+
+def run_members(
     arguments: argparse.Namespace,
-    engine: ReferenceEngine,
-    dialect: Dialect,
-    limits: Limits,
+    members: list[Member],
     cost: CostModel,
     workload: Workload,
-    counter: RunCounter,
-) -> Simulated:
-    """Simulate while the trace is written, then write the records."""
-    with ExitStack() as stack:
-        observers: list[Observer] = [counter, *make_progress(len(workload.offers))]
-        if arguments.trace:
-            file = stack.enter_context(open_for_writing(arguments.trace))
-            name = {"name": dialect.name, **dialect.options()}
-            header = {
-                "name": workload.name,
-                "about": f"simulated by refsched {__version__}",
-                "recorded_from": "refsched",
-            }
-            writer = TraceWriter(lambda line: print(line, file=file), "refsched", __version__, name, limits, header)
-            observers.append(writer)
-            stack.callback(writer.close)
-        simulated = simulate(engine, limits, cost, workload.offers, observers)
-    if arguments.records:
-        with open_for_writing(arguments.records) as file:
-            write_records(simulated.records, file)
-    return simulated
+    observers: tuple[Observer, ...],
+) -> Fleet:
+    """Share the offers out among the members, and run them."""
+    offers, on_end = workload.offers, make_progress(len(workload.offers))
+    if len(members) > 1 and arguments.router == "least-outstanding" and not arguments.split:
+        return run_least_outstanding(members, offers, cost, on_end)
+    names = [member.name for member in members]
+    parts = split_by_group(offers, names) if arguments.split else deal_out(offers, len(members))
+    return run_fleet(members, parts, cost, SIMULATORS[arguments.method], observers, on_end)

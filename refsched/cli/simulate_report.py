@@ -1,90 +1,134 @@
 """What `refsched simulate` says of a run, as JSON and as text."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from refsched.cli.common import get_provenance, limits_to_json, quote
-from refsched.dialect import Dialect
 from refsched.metrics.measure import Measured
 from refsched.model import Limits
 from refsched.report import measured as block
 from refsched.scheduling.engine import ReferenceEngine
 from refsched.simulation.cost import CostModel
+from refsched.simulation.fleet import Fleet, Member
 from refsched.simulation.step import Simulated
 from refsched.units import round_decimal, to_seconds
 from refsched.workload.offer import Workload
 
 MOST_SENTENCES = 12
+TOTALS: Mapping[str, Callable[[Simulated], int]] = {
+    "iterations": lambda run: run.iterations,
+    "events": lambda run: run.events,
+    "preemptions": lambda run: run.preemptions,
+    "request_steps": lambda run: run.entries,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Hold a run with everything that its numbers depend on."""
+    """Hold a run, of one engine or of several, with everything that its numbers depend on."""
 
-    simulated: Simulated
+    fleet: Fleet
     measured: Measured
-    events: int
-    engine: ReferenceEngine
-    dialect: Dialect
     limits: Limits
     cost: CostModel
     workload: Workload
+    method: str
+    cache_start: str  # cold | warm
 
-
-# JSON
+    def total(self, name: str) -> int:
+        """Add one of the totals up over all engines."""
+        return sum(TOTALS[name](run) for run in self.fleet.runs)
 
 
 def to_json(report: Report) -> dict[str, object]:
     """Give everything about a run as one object."""
-    page, simulated, dialect, cost = block.to_json(report.measured), report.simulated, report.dialect, report.cost
+    page, cost = block.to_json(report.measured), report.cost
+    members, runs = report.fleet.members, report.fleet.runs
+    several = [member_to_json(*pair) for pair in zip(members, runs, strict=True)] if len(members) > 1 else None
     return {
         "counts": page.pop("counts"),
-        "iterations": simulated.iterations,
-        "events": report.events,
-        "preemptions": simulated.preemptions,
-        "request_steps": simulated.entries,
-        "makespan_s": to_seconds(simulated.makespan),
-        "outcome": outcome_to_json(simulated),
-        "engine": {"name": dialect.name, "rule": dialect.rule, "dialect": dialect.options()},
+        **{name: report.total(name) for name in TOTALS},
+        "makespan_s": to_seconds(max(run.makespan for run in runs)),
+        "outcome": outcome_to_json(runs),
+        "method": report.method,
+        "engine": engine_to_json(members[0].engine),
         "limits": limits_to_json(report.limits),
         "cost": {"name": cost.name, "label": cost.label, "parameters": dict(cost.describe())},
         "workload": workload_to_json(report.workload),
         "provenance": get_provenance(f"simulated under cost model {cost.name}"),
         **page,
-        "kv": kv_to_json(report),
+        "kv": kv_to_json(members, report),
+        **({"engines": several} if several else {}),
         "groups": page.get("groups", {}),
     }
 
 
-def outcome_to_json(simulated: Simulated) -> dict[str, object]:
-    """Give how the run ended and, if it could not go on, who was blocked by what."""
-    ending = simulated.ending
-    page: dict[str, object] = {"kind": ending.kind, "iterations": ending.iterations}
-    if ending.kind != "done":
-        page |= {
-            "period": ending.period,
-            "unfinished": [each.id for each in ending.blocked],
-            "because": ending.sentences(),
+def engine_to_json(engine: ReferenceEngine) -> dict[str, object]:
+    """Give the rule and the resulting set of its options."""
+    dialect = engine.dialect
+    return {"name": dialect.name, "rule": dialect.rule, "dialect": dialect.options()}
+
+
+def outcome_to_json(runs: Iterable[Simulated]) -> dict[str, object]:
+    """Give how the run ended and, if an engine could not go on, who was blocked by what."""
+    endings = [run.ending for run in runs]
+    worst = max(endings, key=lambda ending: ("done", "stuck", "livelock").index(ending.kind))
+    page: dict[str, object] = {"kind": worst.kind, "iterations": sum(ending.iterations for ending in endings)}
+    if worst.kind != "done":
+        unfinished = [each.id for ending in endings for each in ending.blocked]
+        because = [sentence for ending in endings for sentence in ending.sentences()]
+        page |= {"period": worst.period, "unfinished": unfinished, "because": because}
+    return page
+
+
+def kv_to_json(members: Iterable[Member], report: Report) -> dict[str, object]:
+    """Give the KV pools and how much of them was used at most, each at its own time; and what a prefix cache found."""
+    limits, pools = report.limits, [member.engine.queues.pool for member in members]
+    page: dict[str, object] = {
+        "peak_blocks": sum(pool.peak() for pool in pools),
+        "num_blocks": limits.num_blocks,
+        "block_size": limits.block_size,
+    }
+    found = [reuse for member in members if (reuse := member.engine.reuse()) is not None]
+    if found:
+        tokens, cached = sum(each.tokens for each in found), sum(each.cached for each in found)
+        blocks, cached_blocks = sum(each.blocks for each in found), sum(each.cached_blocks for each in found)
+        page["prefix_cache"] = {
+            "start": report.cache_start,
+            "prompt_tokens": tokens,
+            "cached_tokens": cached,
+            "token_share": block.divide(cached, tokens),
+            "prompt_blocks": blocks,
+            "cached_blocks": cached_blocks,
+            "block_share": block.divide(cached_blocks, blocks),
+            "boundless_share": get_boundless_share(report.workload),
         }
     return page
 
 
-def kv_to_json(report: Report) -> dict[str, object]:
-    """Give the KV pool and how much of it was used at most."""
-    limits = report.limits
-    peak = report.engine.queues.pool.peak()
-    return {"peak_blocks": peak, "num_blocks": limits.num_blocks, "block_size": limits.block_size}
+def get_boundless_share(workload: Workload) -> Fraction | None:
+    """Give the share of all the workload's block numbers, partial last blocks included, that a boundless cache finds."""
+    return block.divide(int(workload.source.get("hash_ids_reused", 0)), int(workload.source.get("hash_ids", 0)))
+
+
+def member_to_json(member: Member, run: Simulated) -> dict[str, object]:
+    """Give one engine of several."""
+    return {
+        "name": member.name,
+        "offered": len(run.records),
+        "limits": limits_to_json(member.limits),
+        **{name: total(run) for name, total in TOTALS.items()},
+        "makespan_s": to_seconds(run.makespan),
+        "outcome": run.ending.kind,
+        "peak_blocks": member.engine.queues.pool.peak(),
+    }
 
 
 def workload_to_json(workload: Workload) -> dict[str, object]:
     """Give where the offers come from and what was odd about them."""
-    return {
-        "name": workload.name,
-        "kind": workload.kind,
-        "offers": len(workload.offers),
-        **workload.source,
-        "notes": list(workload.notes),
-    }
+    page: dict[str, object] = {"name": workload.name, "kind": workload.kind, "offers": len(workload.offers)}
+    return page | {**workload.source, "notes": list(workload.notes)}
 
 
 # TEXT
@@ -94,18 +138,16 @@ def format_text(report: Report) -> str:
     """Lay out a run so that a person reads it at a glance."""
     measured, workload = report.measured, report.workload
     unit = "iterations" if report.cost.name == "unit" else "s"
+    sentences = [sentence for run in report.fleet.runs for sentence in run.ending.sentences()]
     return "\n".join(
         [
             f"{workload.name}: {len(workload.offers):,} requests offered ({workload.kind})",
             *(f"  note: {note}" for note in workload.notes),
             *format_run(report, unit),
-            *(f"  {sentence}" for sentence in report.simulated.ending.sentences()[:MOST_SENTENCES]),
+            *(f"  {sentence}" for sentence in sentences[:MOST_SENTENCES]),
             "",
             block.format_latency(measured.latency, unit),
-            *(
-                f"\ngroup {name}\n{block.format_latency(group.latency, unit)}"
-                for name, group in measured.groups.items()
-            ),
+            *(f"\ngroup {name}\n{block.format_latency(each.latency, unit)}" for name, each in measured.groups.items()),
             "",
             *format_definitions(measured),
             *format_provenance(report),
@@ -115,20 +157,36 @@ def format_text(report: Report) -> str:
 
 def format_run(report: Report, unit: str) -> Iterable[str]:
     """Say how the run ended, what was delivered, how long the queue got, how full the pool."""
-    simulated, measured, limits = report.simulated, report.measured, report.limits
+    measured, runs = report.measured, report.fleet.runs
     counts = ", ".join(f"{count:,} {name}" for name, count in measured.counts.items() if count and name != "offered")
+    kinds = ", ".join(dict.fromkeys(run.ending.kind for run in runs))
     rates, backlog = measured.throughput, measured.backlog
-    pool = "without limit" if limits.num_blocks is None else f"of {limits.num_blocks:,}"
-    seconds = round_decimal(to_seconds(simulated.makespan), 3)
+    seconds = round_decimal(to_seconds(max(run.makespan for run in runs)), 3)
     return [
-        f"outcome    {simulated.ending.kind}: {counts or 'nothing'}",
-        f"run        {simulated.iterations:,} iterations, {seconds} {unit}, {simulated.preemptions:,} preemptions",
+        f"outcome    {kinds}: {counts or 'nothing'}",
+        f"run        {report.total('iterations'):,} iterations, {seconds} {unit}, {report.total('preemptions'):,} preemptions",
         f"throughput {block.format_rate(rates.output_tokens)} output tokens, "
         f"{block.format_rate(rates.total_tokens)} input + output, {block.format_rate(rates.requests)} requests",
         f"backlog    at most {backlog.peak:,} in the system ({backlog.peak_without_first_token:,} without a first "
         f"token), {backlog.at_last_send:,} when the last was sent",
-        f"KV         at most {report.engine.queues.pool.peak():,} blocks {pool}, {limits.block_size} tokens each",
+        *format_pools(report),
     ]
+
+
+def format_pools(report: Report) -> Iterable[str]:
+    """Say how full each pool got, and what a prefix cache found."""
+    for member in report.fleet.members:
+        name = f" of {member.name}" if len(report.fleet.members) > 1 else ""
+        pool = "without limit" if member.limits.num_blocks is None else f"of {member.limits.num_blocks:,}"
+        peak = member.engine.queues.pool.peak()
+        yield f"KV{name} ".ljust(11) + f"at most {peak:,} blocks {pool}, {member.limits.block_size} tokens each"
+        reuse = member.engine.reuse()
+        if reuse is not None:
+            share, blocks = block.format_share(reuse.share()), block.format_share(reuse.block_share())
+            yield (
+                f"cache{name}".ljust(11)
+                + f"{share} of prompt tokens found ({blocks} of blocks), {report.cache_start} at the start"
+            )
 
 
 def format_definitions(measured: Measured) -> Iterable[str]:
@@ -142,13 +200,12 @@ def format_definitions(measured: Measured) -> Iterable[str]:
 
 def format_provenance(report: Report) -> Iterable[str]:
     """Say under which rule, limits and cost model all of this was simulated."""
-    dialect, cost = report.dialect, report.cost
+    dialect, cost = report.fleet.members[0].engine.dialect, report.cost
     options = ", ".join(f"{name}={quote(value)}" for name, value in dialect.options().items())
-    bounds = ", ".join(
-        f"{name} {value:,}" for name, value in limits_to_json(report.limits).items() if isinstance(value, int)
-    )
-    return [
-        f"engine: {dialect.name} ({options})",
-        f"limits: {bounds}",
-        f"simulated under cost model {cost.name}: {cost.label}",
-    ]
+    lines = [f"engine: {dialect.name} ({options})"]
+    for member in report.fleet.members:
+        bounds = ", ".join(
+            f"{name} {value:,}" for name, value in limits_to_json(member.limits).items() if isinstance(value, int)
+        )
+        lines.append(f"limits: {bounds}" if len(report.fleet.members) == 1 else f"limits of {member.name}: {bounds}")
+    return [*lines, f"simulated under cost model {cost.name}: {cost.label}"]

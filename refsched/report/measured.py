@@ -80,3 +80,13 @@ def format_seconds(ticks: Fraction | None) -> str:
 def format_rate(rate: Fraction | None) -> str:
     """Round a rate for reading."""
     return "undefined" if rate is None else f"{round_decimal(rate, 3)}/s"
+
+
+def format_share(share: Fraction | None) -> str:
+    """Round a share for reading, as per cent."""
+    return "undefined" if share is None else f"{round_decimal(share * 100, 1)} %"
+
+
+def divide(part: int, whole: int) -> Fraction | None:
+    """Give a share exactly, or None of nothing."""
+    return Fraction(part, whole) if whole else None

@@ -123,3 +123,10 @@ class ReferenceEngine:
     def reuse(self) -> Reuse | None:
         """Count what admissions found in the prefix cache, or return None where the dialect has none [A18]."""
         return self.queues.pool.reuse if isinstance(self.queues.pool, PrefixPool) else None
+
+    def count_anew(self) -> None:
+        """Forget the peak of the pool and what its prefix cache found so far; what the cache holds stays."""
+        pool = self.queues.pool
+        pool.lowest_free = pool.free
+        if isinstance(pool, PrefixPool):
+            pool.reuse = Reuse()

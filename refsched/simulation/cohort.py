@@ -14,6 +14,7 @@ from heapq import heappop, heappush
 from refsched.model import NOTHING, Entry, Work
 from refsched.record import Outcome
 from refsched.scheduling.engine import ReferenceEngine
+from refsched.scheduling.kv import Pool
 from refsched.scheduling.live import Live
 from refsched.scheduling.policies.vllm_v1 import admit_waiting, get_chunk_cap
 from refsched.scheduling.progress import Course, open_range
@@ -38,6 +39,7 @@ class Cohort:
 
     def __init__(self, stepper: Stepper, engine: ReferenceEngine):
         self.stepper, self.engine, self.queues = stepper, engine, engine.queues
+        assert isinstance(engine.queues.pool, Pool)  # is_cohort_rule lets no prefix cache in
         self.pool = engine.queues.pool
         self.tick = 0  # iterations that every member took part in
         self.context: Tokens = 0  # tokens computed, over all members
@@ -70,13 +72,17 @@ class Cohort:
         if plan == NOTHING:
             return self.stepper.idle()
         start = self.stepper.now
-        self.start_decoding(self.engine.live[id] for id, start, count in plan.entries if self.is_decode(id, start, count))
+        self.start_decoding(
+            self.engine.live[id] for id, start, count in plan.entries if self.is_decode(id, start, count)
+        )
         decoding = {live.id for live in self.decoding}
         ending = self.stepper.run_iteration(plan)
         served = tuple(entry.id for entry in plan.entries if entry.id in decoding)
         chunks = tuple(entry for entry in plan.entries if entry.id not in decoding)
         emits = self.stepper.last is not None and len(self.stepper.last.emitted) > len(served)
-        self.runs.add(start, self.stepper.now, served if len(served) < len(decoding) else (), chunks, emits, is_plain(plan))
+        self.runs.add(
+            start, self.stepper.now, served if len(served) < len(decoding) else (), chunks, emits, is_plain(plan)
+        )
         return ending
 
     def is_decode(self, id: str, start: Tokens, count: Tokens) -> bool:

@@ -16,18 +16,24 @@ from refsched.simulation.cohort import Cohort, is_cohort_rule
 from refsched.simulation.cost import CostModel
 from refsched.simulation.ending import Ending
 from refsched.simulation.observe import Observer, is_plain, move_plan, move_work
-from refsched.simulation.step import Simulated, Stepper, simulate
+from refsched.simulation.step import OnEnd, Simulated, Stepper, simulate
 from refsched.units import Ticks
 from refsched.workload.offer import Offer
 
 
 def leap(
-    engine: Engine, limits: Limits, cost: CostModel, offers: Iterable[Offer], observers: Sequence[Observer] = ()
+    engine: Engine,
+    limits: Limits,
+    cost: CostModel,
+    offers: Iterable[Offer],
+    observers: Sequence[Observer] = (),
+    stop: str | None = None,
+    on_end: OnEnd | None = None,
 ) -> Simulated:
     """Run `offers` through `engine` as `simulate` does, leaping where the plan surely repeats; raise what it raises."""
     if not cost.affine or not isinstance(engine, ReferenceEngine):
-        return simulate(engine, limits, cost, offers, observers)
-    stepper = Stepper(engine, limits, cost, offers, observers)
+        return simulate(engine, limits, cost, offers, observers, stop, on_end)
+    stepper = Stepper(engine, limits, cost, offers, observers, stop, on_end)
     if is_cohort_rule(engine) and not observers:
         return Cohort(stepper, engine).run()
     return Leaper(stepper, engine).run()

@@ -37,7 +37,9 @@ def expand(first: Iteration, repeats: int, growth: Ticks) -> Iterator[Iteration]
     for times in range(repeats):
         end = start + duration + times * growth
         finished = first.finished if times == repeats - 1 else ()
-        plan, work = (first.plan, first.work) if times == 0 else (move_plan(first.plan, times), move_work(first.work, times))
+        plan, work = (
+            (first.plan, first.work) if times == 0 else (move_plan(first.plan, times), move_work(first.work, times))
+        )
         yield Iteration(first.number + times, start, end, plan, work, first.emitted, finished)
         start = end
 

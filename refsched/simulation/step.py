@@ -5,7 +5,7 @@ An iteration's tokens are delivered at its end. Arrivals and cancellations durin
 when nothing is live and nothing is left to come, or when it cannot go on [decision 5].
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import accumulate
@@ -21,6 +21,9 @@ from refsched.simulation.ending import Ending, Watch, explain_blocked
 from refsched.simulation.observe import Observer, RunCounter, tell_repeats
 from refsched.units import Ticks, ceil_div
 from refsched.workload.offer import Offer
+
+
+OnEnd = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +46,14 @@ def simulate(
     offers: Iterable[Offer],
     observers: Sequence[Observer] = (),
     stop: str | None = None,
+    on_end: OnEnd | None = None,
 ) -> Simulated:
     """Run `offers` through `engine`, iteration by iteration; raise InputError where two offers share a name.
 
     `stop` is a dialect's choice of where max_len ends a request (None: as the engine says, else where it is reached).
-    Raise EngineError if the engine plans what cannot be carried out.
+    `on_end` is called whenever a request ends. Raise EngineError if the engine plans what cannot be carried out.
     """
-    return Stepper(engine, limits, cost, offers, observers, stop).run()
+    return Stepper(engine, limits, cost, offers, observers, stop, on_end).run()
 
 
 class Stepper:
@@ -61,16 +65,18 @@ class Stepper:
         limits: Limits,
         cost: CostModel,
         offers: Iterable[Offer],
-        observers: Sequence[Observer],
+        observers: Sequence[Observer] = (),
         stop: str | None = None,
+        on_end: OnEnd | None = None,
     ):
         self.engine, self.limits, self.cost, self.observers = engine, limits, cost, observers
+        self.on_end = on_end
         self.offers = sorted(offers, key=lambda offer: offer.at)  # stable: equal times keep their order
         self.place = {offer.request.id: place for place, offer in enumerate(self.offers)}
         self.records: list[Record | None] = [None] * len(self.offers)
         self.arrived = 0
         self.cancels: list[tuple[Ticks, int]] = []
-        self.progress = Progress(limits, stop or getattr(engine, "stop", "reaches"))
+        self.progress = Progress(limits, stop or str(getattr(engine, "stop", "reaches")))
         self.watch = Watch()
         self.now: Ticks = 0
         self.starts: dict[int, Ticks] = {}  # of the iterations that planned somebody for the first time, and others
@@ -85,13 +91,24 @@ class Stepper:
         """Plan, run, deliver, until nothing is left or nothing can go on."""
         ending = None
         while ending is None:
-            self.see_events()
-            plan = self.engine.plan() if self.progress.live else NOTHING
-            if plan.entries or plan.preempted or plan.rejected:
-                ending = self.run_iteration(plan)
-            else:
-                ending = self.idle()
+            ending = self.go_on()
         return self.conclude(ending, self.counter.total())
+
+    def go_on(self) -> Ending | None:
+        """See what came, then run one iteration or let time pass; return how the run ended, if it did."""
+        self.see_events()
+        plan = self.engine.plan() if self.progress.live else NOTHING
+        if plan.entries or plan.preempted or plan.rejected:
+            return self.run_iteration(plan)
+        return self.idle()
+
+    def add(self, offer: Offer) -> None:
+        """Add an offer that comes after all others; raise InputError where its name is taken."""
+        if offer.request.id in self.place:
+            raise InputError("two offers have the same request id", field="id")
+        self.place[offer.request.id] = len(self.offers)
+        self.offers.append(offer)
+        self.records.append(None)
 
     # WHAT COMES FROM OUTSIDE
 
@@ -210,6 +227,8 @@ class Stepper:
         """Write the record of a request that has ended."""
         place, course = self.place[id], self.progress.end(id)
         self.records[place] = self.make_record(self.offers[place], outcome, course, ended, reason)
+        if self.on_end is not None:
+            self.on_end()
 
     def make_record(
         self, offer: Offer, outcome: Outcome, course: Course, ended: Ticks | None, reason: str | None
@@ -225,7 +244,9 @@ class Stepper:
         """Say how the run ended, and who is blocked by what if it could not go on."""
         state = self.engine.state()
         live = [(self.offers[self.place[id]].request, course.known) for id, course in self.progress.live.items()]
-        return Ending(kind, len(self.ends), period, state.free, explain_blocked(state, self.limits, live, self.progress.stop))
+        return Ending(
+            kind, len(self.ends), period, state.free, explain_blocked(state, self.limits, live, self.progress.stop)
+        )
 
     def conclude(self, ending: Ending, events: int) -> Simulated:
         """Account for every request offered, the unfinished and the never sent included."""

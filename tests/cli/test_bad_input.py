@@ -49,6 +49,17 @@ ARGUMENTS: list[tuple[tuple[str, ...], str]] = [
     (("simulate", "poisson:rate=1,n=5,prompt=1,output=1,color=2", *LIMITS), "color"),
     (("simulate", "constant:rate=1,n=5,prompt=0,output=1", *LIMITS), "prompt"),
     (("simulate", "constant:rate=1,n=99999999999,prompt=1,output=1", *LIMITS), "n"),
+    (("simulate", "four-requests", *LIMITS, "--replicas", "0"), "--replicas"),
+    (("simulate", "four-requests", *LIMITS, "--router", "random"), "--router"),
+    (("simulate", "four-requests", *LIMITS, "--method", "guess"), "--method"),
+    (("simulate", "four-requests", *LIMITS, "--ties", "drop"), "--ties"),
+    (("simulate", "research-assistant", *LIMITS, "--split", "chat:token_budget=8"), "--split"),
+    (("simulate", "research-assistant", *LIMITS, "--split", "group=chat"), "--split"),
+    (("simulate", "research-assistant", *LIMITS, "--split", "group=chat;chat"), "--split"),
+    (("simulate", "research-assistant", *LIMITS, "--split", "group=chat:budget=8;report"), "--split"),
+    (("simulate", "research-assistant", *LIMITS, "--split", "group=chat:max_seqs=0;report"), "--split"),
+    (("simulate", "research-assistant", *LIMITS, "--split", "group=chat;report", "--replicas", "2"), "--split"),
+    (("simulate", "four-requests", *LIMITS, "--replicas", "2", "--trace", "-"), "--trace"),
     (("tables", "extra"), "extra"),
 ]
 

@@ -177,6 +177,62 @@ def test_every_request_of_a_real_workload_is_accounted_for(shell: Shell) -> None
     assert page["latency"]["gap_s"]["n"] == 4_088_665 - 19_366  # output tokens in the file, less one a request
 
 
+def test_leap_and_step_print_the_same(shell: Shell) -> None:
+    arguments = ("simulate", "research-assistant", "--token-budget", "512", "--max-seqs", "6", "--num-blocks", "900")
+    pages = [dict(shell.json(*arguments, "--method", method)) for method in ("leap", "step")]
+    for page in pages:
+        del page["provenance"], page["method"]
+    assert pages[0] == pages[1] and pages[0]["preemptions"] > 0
+
+
+def test_classes_have_limits_of_their_own(shell: Shell) -> None:
+    split = "group=chat:token_budget=512;report:token_budget=4096,max_seqs=2"
+    page = shell.json("simulate", "research-assistant", "--token-budget", "2048", "--max-seqs", "64", "--split", split)
+    shown = {each["name"]: (each["limits"]["token_budget"], each["limits"]["max_seqs"]) for each in page["engines"]}
+    assert shown == {"chat": (512, 64), "report": (4096, 2)}
+    assert sum(each["offered"] for each in page["engines"]) == page["counts"]["completed"]
+
+
+def test_replicas_share_the_requests(shell: Shell) -> None:
+    arguments = ("simulate", "research-assistant", *SMALL, "--token-budget", "2048", "--replicas", "3")
+    for router in ("round-robin", "least-outstanding"):
+        page = shell.json(*arguments, "--router", router)
+        assert len(page["engines"]) == 3 and page["counts"]["completed"] == page["counts"]["offered"]
+    assert [each["offered"] for each in shell.json(*arguments)["engines"]] == [126, 126, 126]
+
+
+def test_a_dry_run_says_what_is_in_a_file(shell: Shell, tmp_path: Path) -> None:
+    rows = [{"arrival_s": at, "prompt_tokens": 9000, "output_tokens": out} for at, out in ((0, 1), (0, 5), (4, 3))]
+    page = shell.json("simulate", write_jsonl(tmp_path, *rows), *SMALL, "--dry-run", "--max-len", "9003")
+    assert (page["rows"], page["span_s"], page["rate_per_s"], page["gap_s"]["ties"]) == (3, 4, Decimal("0.75"), 1)
+    assert page["output_tokens"] == {"min": 1, "mean": 3, "p50": 3, "max": 5, "total": 9, "single": 1}
+    assert page["above"]["8192"] == {"prompts": 3, "totals": 3} and page["above"]["9003"] == {"prompts": 0, "totals": 1}
+    assert page["utilisation_at_least"] > 1
+    code, out, _ = shell.run("simulate", str(tmp_path / "w.jsonl"), *SMALL, "--dry-run")
+    assert code == 0 and "no steady state" in out and "equal to the time before" in out
+
+
+def test_cold_and_warm_prefix_caches_are_told_apart(shell: Shell, tmp_path: Path) -> None:
+    blocks = {"hash_ids": [1, 2], "block_tokens": 16}
+    file = write_jsonl(
+        tmp_path, *({"arrival_s": at, "prompt_tokens": 32, "output_tokens": 2, **blocks} for at in (0, 9))
+    )
+    arguments = ("simulate", file, "--token-budget", "64", "--max-seqs", "4", "--engine", "vllm-v1,prefix_cache=true")
+    cold, warm = shell.json(*arguments)["kv"]["prefix_cache"], shell.json(*arguments, "--warm")["kv"]["prefix_cache"]
+    assert (cold["start"], cold["cached_tokens"], cold["token_share"]) == ("cold", 16, Decimal("0.25"))
+    assert (warm["start"], warm["cached_tokens"], warm["token_share"]) == ("warm", 32, Decimal("0.5"))
+    assert cold["boundless_share"] == Decimal("0.5")
+    assert "--block-size" in shell.refuse(*arguments, "--block-size", "8")
+
+
+@needs_shared("data", "traces", "mooncake_fast25")
+@pytest.mark.parametrize(("name", "share"), [("conversation", "36.6"), ("synthetic", "64.0")])
+def test_prefix_reuse_of_the_mooncake_traces(shell: Shell, name: str, share: str) -> None:
+    file = SHARED / "data" / "traces" / "mooncake_fast25" / f"{name}_trace.jsonl"
+    page = shell.json("simulate", str(file), "--token-budget", "8192", "--max-seqs", "256", "--dry-run")
+    assert f"{page['reuse']['share'] * 100:.1f}" == share
+
+
 def test_help_names_every_option_and_shows_an_example(shell: Shell) -> None:
     for command in ("tables", "simulate"):
         code, out, _ = shell.run(command, "--help")

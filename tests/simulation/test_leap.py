@@ -109,7 +109,9 @@ OPTIONS: list[tuple[str, dict[str, object]]] = [
 
 
 @pytest.mark.parametrize(("rule", "options"), OPTIONS)
-@given(limits=limits_strategy, cost=costs, asked=long_asks, priorities=st.lists(st.integers(0, 2), min_size=8, max_size=8))
+@given(
+    limits=limits_strategy, cost=costs, asked=long_asks, priorities=st.lists(st.integers(0, 2), min_size=8, max_size=8)
+)
 def test_every_option_is_equal(
     rule: str,
     options: dict[str, object],
