@@ -189,3 +189,9 @@ def test_that_results_left_out_are_supplied() -> None:
     assert trace.totals.emitted == 1 and trace.totals.finished == 1
     told = next(told for told in Recording(changed(10, emitted=...)).events() if isinstance(told.event, Completed))
     assert told.omitted == {"emitted"}
+
+
+def test_that_an_engine_that_cannot_plan_is_no_engine() -> None:
+    messages = [*GOOD[:8], {"seq": 3, "ok": False, "unsupported": "plan"}]
+    verdict = judge_lines(write(messages))
+    assert [breach.clause for breach in verdict.broken] == ["MOD-ANS-1"] and verdict.liveness.kind == "unknown"
