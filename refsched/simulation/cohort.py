@@ -9,6 +9,7 @@ client cancels. Then the rule itself runs, on its own lists, and the cohort is c
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from refsched.model import NOTHING, Entry, Work
 from refsched.record import Outcome
@@ -21,7 +22,7 @@ from refsched.scheduling.queues import Draft
 from refsched.simulation.ending import Ending
 from refsched.simulation.members import Members
 from refsched.simulation.observe import is_plain
-from refsched.simulation.step import Simulated, Stepper, count_to_reach
+from refsched.simulation.step import Stepper, Totals, count_to_reach
 from refsched.simulation.tally import RunTally
 from refsched.units import Blocks, Ticks, Tokens, ceil_div
 
@@ -45,21 +46,23 @@ class Cohort:
         self.others: list[Live] = []  # running requests that are no members, in running order
         self.is_counted = True  # whether the counts hold, or the rule's own lists
         self.runs = RunTally()
+        self.take_records = stepper.take_records
         self.decoding: set[Live] = set()  # who decoded in the last iteration, or would have had the budget sufficed
 
-    def run(self) -> Simulated:
-        """Run to the end."""
-        stepper, ending = self.stepper, None
-        while ending is None:
-            if stepper.cancels and stepper.cancels[0][0] <= stepper.now:
-                self.write_out()
-            stepper.see_events()
-            self.count_anew()
-            if not stepper.progress.live:
-                ending = stepper.idle()
-            elif not self.try_iterations():
-                ending = self.run_rule()
-        return stepper.conclude(ending, self.runs.count)
+    def go_on(self) -> Ending | None:
+        """See what came; then run one iteration and all that repeat it, or let time pass."""
+        stepper = self.stepper
+        if stepper.cancels and stepper.cancels[0][0] <= stepper.now:
+            self.write_out()
+        stepper.see_events()
+        self.count_anew()
+        if not stepper.progress.live:
+            return stepper.idle()
+        return None if self.try_iterations() else self.run_rule()
+
+    def conclude(self, ending: Ending) -> Totals:
+        """Give the totals of the run."""
+        return replace(self.stepper.conclude(ending), events=self.runs.count)
 
     def run_rule(self) -> Ending | None:
         """Run one iteration by the rule itself, or find that it plans nothing."""
