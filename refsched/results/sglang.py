@@ -1,0 +1,287 @@
+"""SGLang `bench_serving`: one JSON object a line, one line a run."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+
+from refsched.results.fields import Fields
+from refsched.results.goodput import meets
+from refsched.results.ledger import Ledger, Statistic, get_statistic
+from refsched.results.rows import Row, make_record, to_milliseconds
+from refsched.results.run import Finding, Run, Success, is_same
+from refsched.results.sample import Sample, divide
+from refsched.results.vllm import check_length, read_gaps, shorten_error
+
+TOOL = "sglang bench_serving"
+SIGNS = ("completed", "duration", "total_output_tokens_retokenized", "request_throughput")
+STATISTIC = re.compile(r"(mean|median|std|p[\d.]+)_(e2e_latency|ttft|tpot|itl)_ms")
+DEFINITIONS = {
+    "ttft": "ttft.any over successes, ms; 0 for a stream without text",
+    "itl": "gaps between chunks of successes, pooled, ms; the native backend divides each by its tokens",
+    "e2e_latency": "e2e.stream_end: to the last line, [DONE] included, over successes, ms",
+    "tpot": "(e2e.stream_end - ttft) / (n - 1) per success with n > 1, mean over requests, ms",
+}
+NO_DETAIL = "the file has no per-request arrays (--output-details): only the summary is there"
+NO_END = "the file keeps the time of each chunk, but not the end of the stream, to which this tool's latency runs"
+NO_START = "the file does not hold when each request started"
+NO_TEXT = "the file does not hold the tokenizer's count for each request"
+NATIVE = ("sglang", "sglang-native")
+Slo = Mapping[str, Decimal]
+
+
+def is_run(data: Mapping[str, object]) -> bool:
+    """Recognise the object by its fields."""
+    return all(key in data for key in SIGNS)
+
+
+def read_run(fields: Fields, label: str, slo: Slo) -> Run:
+    """Read one run; raise InputError naming the field that is not as it should be."""
+    rows = read_rows(fields)
+    ledger = Ledger()
+    reproduce_counts(ledger, fields, rows)
+    reproduce_rates(ledger, fields)
+    reproduce_latency(ledger, fields, [row for row in rows if row.ok])
+    reproduce_goodput(ledger, fields, rows)
+    return Run(
+        tool=TOOL,
+        label=label,
+        files=(fields.file,),
+        records=tuple(make_record(row, None, guess_source(fields)) for row in rows),
+        reported=tuple(ledger.lines),
+        success=judge_success(fields),
+        claims=get_claims(fields, rows),
+        limits=tuple(find_limits(fields)),
+        traps=tuple(find_traps(fields, rows)),
+        contradictions=tuple(find_contradictions(fields, rows)),
+        slo=get_slo(fields),
+    )
+
+
+def read_rows(fields: Fields) -> list[Row]:
+    """Read the per-request arrays, which must be of one length; none where only a summary is there."""
+    if not fields.has("ttfts", "itls", "output_lens"):
+        return []
+    ttfts = fields.times("ttfts")
+    size = len(ttfts)
+    outputs = check_length(fields, "output_lens", fields.counts("output_lens"), size)
+    inputs = check_length(fields, "input_lens", fields.counts("input_lens"), size)
+    gaps = [read_gaps(fields, place, item) for place, item in enumerate(fields.items("itls"))]
+    check_length(fields, "itls", gaps, size)
+    errors = [str(item or "") for item in fields.items("errors")] if fields.has("errors") else [""] * size
+    check_length(fields, "errors", errors, size)
+    return [
+        Row(
+            id=str(i),
+            ok=not errors[i],
+            prompt=inputs[i],
+            output=None if errors[i] else outputs[i],
+            first=ttfts[i] or None,
+            gaps=gaps[i],
+            latency=ttfts[i] + sum(gaps[i], Decimal(0)) if not errors[i] and ttfts[i] else None,
+            reason=shorten_error(errors[i]) if errors[i] else None,
+        )
+        for i in range(size)
+    ]
+
+
+def guess_source(fields: Fields) -> str:
+    """Say where output_lens comes from: the server for the native backend, else usage or the length asked for."""
+    if fields.get("backend") in NATIVE:
+        return "usage"
+    same = fields.find("total_output_tokens") == fields.find("total_output_tokens_retokenized")
+    return "usage" if same else "requested"
+
+
+# REPRODUCTION
+
+
+def reproduce_counts(ledger: Ledger, fields: Fields, rows: Sequence[Row]) -> None:
+    """Count requests and tokens again; the input total is of the data set's lengths, not always of input_lens."""
+    ok = [row for row in rows if row.ok]
+    inputs = sum(row.prompt or 0 for row in ok)
+    if not rows and not fields.has("ttfts"):
+        counts = ("completed", "total_input_tokens", "total_input_text_tokens", "total_output_tokens")
+        ledger.skip_all(fields, counts, "count", "over successes", NO_DETAIL)
+    else:
+        ledger.add(fields, "completed", "requests", "requests without an error text", len(ok))
+        ledger.add(fields, "total_output_tokens", "tokens", "output_lens over successes", sum(r.output or 0 for r in ok))
+        for key in ("total_input_tokens", "total_input_text_tokens"):
+            reproduce_input(ledger, fields, key, inputs)
+    retokenised = "tokenizer's count of the generated texts of successes"
+    ledger.skip(fields, "total_output_tokens_retokenized", "tokens", retokenised, NO_TEXT)
+    ledger.skip(fields, "duration", "s", "clock around the run, /stop_profile and /server_info included", NO_START)
+
+
+def reproduce_input(ledger: Ledger, fields: Fields, key: str, inputs: int) -> None:
+    """Sum the inputs again where the file keeps the data set's lengths; the server's, where it says them, replace them."""
+    if fields.find(key) == inputs:
+        ledger.add(fields, key, "tokens", "input_lens over successes", inputs)
+    else:
+        reason = f"input_lens holds the server's counts (sum {inputs}), this total the data set's lengths"
+        ledger.skip(fields, key, "tokens", "lengths of the data set's prompts over successes", reason)
+
+
+def reproduce_rates(ledger: Ledger, fields: Fields) -> None:
+    """Compute the rates again, from the counts and the duration in the file."""
+    duration, completed = fields.find("duration"), fields.find("completed")
+    inputs, outputs = fields.find("total_input_tokens"), fields.find("total_output_tokens")
+    both = None if inputs is None or outputs is None else inputs + outputs
+    latency = fields.find("mean_e2e_latency_ms")
+    busy = None if latency is None or completed is None else latency * completed / 1000
+    rates = {
+        "request_throughput": (completed, "requests/s", "completed / duration"),
+        "input_throughput": (inputs, "tokens/s", "total_input_tokens / duration"),
+        "output_throughput": (outputs, "tokens/s", "total_output_tokens / duration"),
+        "total_throughput": (both, "tokens/s", "(total_input_tokens + total_output_tokens) / duration"),
+        "concurrency": (busy, "requests", "sum of latencies / duration, from the file's own mean latency"),
+    }
+    for key, (amount, unit, definition) in rates.items():
+        ledger.add(fields, key, unit, definition, divide(amount, duration))
+    peaks = {"max_output_tokens_per_s": "chunks/s", "max_concurrent_requests": "requests"}
+    for key, unit in peaks.items():
+        ledger.skip(fields, key, unit, "the most in one second of the run", NO_START)
+    accept = "tokens accepted per step, as the server reports them"
+    ledger.skip(fields, "accept_length", "tokens", accept, "the server's own number; not in the file otherwise")
+
+
+def reproduce_latency(ledger: Ledger, fields: Fields, ok: Sequence[Row]) -> None:
+    """Compute every latency statistic again; those that run to the end of the stream only where a chunk ended it."""
+    samples = make_samples(ok) if fields.has("ttfts") else {}
+    for key in fields.data:
+        match = STATISTIC.fullmatch(key)
+        if match is None:
+            continue
+        statistic, sample = get_statistic(match[1]), samples.get(match[2])
+        if statistic is None or sample is None:
+            ledger.skip(fields, key, "ms", DEFINITIONS[match[2]], NO_DETAIL)
+        elif match[2] in ("ttft", "itl"):
+            again = to_milliseconds(statistic(sample)) or Decimal(0)
+            ledger.add(fields, key, "ms", DEFINITIONS[match[2]], again)
+        else:
+            reproduce_to_end(ledger, fields, key, DEFINITIONS[match[2]], (statistic, sample))
+
+
+def reproduce_to_end(ledger: Ledger, fields: Fields, key: str, definition: str, again: tuple[Statistic, Sample]) -> None:
+    """Enter a number that runs to the end of the stream: reproduced where the last chunk ended it, else unsupported."""
+    statistic, sample = again
+    computed = to_milliseconds(statistic(sample)) or Decimal(0)
+    if is_same(fields.number(key), computed):
+        ledger.add(fields, key, "ms", definition + "; here the last chunk ended it", computed)
+    else:
+        ledger.skip(fields, key, "ms", definition, f"{NO_END}; to the last chunk it is {computed:.6g} ms")
+
+
+def make_samples(ok: Sequence[Row]) -> dict[str, Sample]:
+    """Give the sample behind each family; the latency and TPOT end at the last chunk."""
+    zero = Decimal(0)
+    return {
+        "ttft": Sample(row.first or zero for row in ok),
+        "itl": Sample(gap for row in ok for gap in row.gaps or ()),
+        "e2e_latency": Sample(row.latency or zero for row in ok),
+        "tpot": Sample(value for value in map(Row.tpot, ok) if value is not None),
+    }
+
+
+def get_slo(fields: Fields) -> dict[str, Decimal]:
+    """Give the targets that the tool was given, in seconds under shared names."""
+    names = {"ttft": "ttft", "tpot": "tpot", "e2el": "e2e"}
+    slos = fields.find_inside("goodput_slos_ms")
+    return {names.get(key, key): slos.number(key) / 1000 for key in slos.data} if slos else {}
+
+
+def reproduce_goodput(ledger: Ledger, fields: Fields, rows: Sequence[Row]) -> None:
+    """Compute the attainments again where they do not need the end of the stream."""
+    if not fields.has("goodput_slos_ms") or fields.get("goodput_slos_ms") is None:
+        return
+    definition = "successes that meet every target / duration; TPOT of a one-token output is 0 and passes"
+    ledger.skip(fields, "request_goodput", "requests/s", definition, NO_END)
+    sent, duration = len(rows), fields.find("duration")
+    goodput = fields.find("request_goodput")
+    good = None if goodput is None or duration is None else goodput * duration
+    if rows:
+        ledger.add(fields, "slo_attainment", "share", "request_goodput * duration / requests sent", divide(good, sent))
+    shares = fields.find_inside("slo_attainment_by_metric")
+    target = get_slo(fields).get("ttft")
+    for key in shares.data if shares else ():
+        about = f"successes that meet the {key} target / requests sent"
+        if shares and key == "ttft" and rows and target is not None:
+            met = sum(row.ok and meets(row.first or Decimal(0), target, "pass") for row in rows)
+            ledger.add(shares, key, "share", about, divide(met, sent))
+        elif shares:
+            ledger.skip(shares, key, "share", about, NO_END)
+
+
+# WHAT ELSE THE FILE SAYS
+
+CLAIMS = {
+    "duration": "duration",
+    "completed": "completed",
+    "cap": "max_concurrency",
+    "input_tokens": "total_input_tokens",
+    "output_tokens": "total_output_tokens",
+    "request_throughput": "request_throughput",
+    "output_throughput": "output_throughput",
+    "total_throughput": "total_throughput",
+    "peak_output": "max_output_tokens_per_s",
+    "peak_concurrency": "max_concurrent_requests",
+    "mean_concurrency": "concurrency",
+}
+LATENCIES = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e_latency": "e2e"}
+
+
+def get_claims(fields: Fields, rows: Sequence[Row]) -> dict[str, Decimal]:
+    """Give the summary under shared names; latencies in seconds."""
+    claims = {name: fields.find(key) for name, key in CLAIMS.items()}
+    for key, name in LATENCIES.items():
+        for statistic in ("mean", "median", "p99"):
+            value = fields.find(f"{statistic}_{key}_ms")
+            claims[f"{statistic}_{name}"] = None if value is None else value / 1000
+    rate = fields.get("request_rate")
+    claims["rate"] = fields.find("request_rate") if isinstance(rate, int | Decimal) else None
+    claims["planned"] = Decimal(len(rows)) if rows else None
+    return {name: value for name, value in claims.items() if value is not None}
+
+
+def judge_success(fields: Fields) -> Success:
+    """Say what is known of true success: nothing in the file tells a stream that was cut from a whole one."""
+    because = "the file keeps no finish reason, no usage mark and no [DONE]; a stream cut short looks like a whole one"
+    return Success(int(fields.number("completed")), None, because)
+
+
+def find_limits(fields: Fields) -> Iterator[str]:
+    """Say what this file cannot support."""
+    if not fields.has("ttfts", "itls"):
+        yield "no per-request times (--output-details): TTFT, gaps and the longest gap are unknown"
+    yield "no start times: nothing can be said across requests, and waiting in the client is invisible"
+    yield "no end of stream: latency and TPOT run to [DONE] here and can only be bounded from below"
+    if fields.get("backend") in NATIVE:
+        yield "native backend: each gap was divided by its tokens and repeated, so the longest gap is only bounded"
+
+
+def find_traps(fields: Fields, rows: Sequence[Row]) -> Iterator[Finding]:
+    """Find what applies to this tool only."""
+    counted, again = fields.find("total_output_tokens"), fields.find("total_output_tokens_retokenized")
+    if counted is not None and again is not None and counted > again:
+        yield Finding(
+            "requested-length-counted",
+            f"{counted} output tokens are reported, but the texts retokenise to {again}: without usage from the server "
+            "the length asked for is counted as output, which raises throughput and lowers TPOT",
+        )
+    empty = sum(row.ok and row.first is None for row in rows)
+    if empty:
+        yield Finding("zero-entries", f"{empty} successes have TTFT 0: a stream without text enters the mean as 0")
+    if rows:
+        failed = sum(not row.ok for row in rows)
+        yield from [Finding("failures-not-reported", f"{failed} of {len(rows)} requests failed, and no field says so")] * (
+            failed > 0
+        )
+    tail = "the clock runs to the [DONE] line: whatever the server sends after the last token is inside latency and TPOT"
+    yield Finding("tail-inside-clock", tail)
+
+
+def find_contradictions(fields: Fields, rows: Sequence[Row]) -> Iterator[Finding]:
+    """Find latencies shorter than the file's own chunks allow."""
+    mean = fields.find("mean_e2e_latency_ms")
+    least = make_samples([row for row in rows if row.ok])["e2e_latency"].mean()
+    if mean is not None and least is not None and mean < least * 1000 and not is_same(mean, least * 1000):
+        yield Finding("shorter-than-its-chunks", f"mean latency {mean} ms, but the chunks alone take {least * 1000:.6g} ms")

@@ -1,0 +1,305 @@
+"""`vllm bench serve`: one JSON object a run, several in a file that was appended to."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import TypeVar
+
+from refsched.results.fields import Fields
+from refsched.results.goodput import count_good
+from refsched.results.ledger import Ledger, get_statistic
+from refsched.results.rows import Row, count_by_second, find_origin, make_record, to_milliseconds
+from refsched.results.run import Finding, Run, Success
+from refsched.results.sample import Sample, divide
+
+TOOL = "vllm bench serve"
+SIGNS = (
+    ("completed", "duration", "num_prompts", "total_token_throughput"),
+    ("completed", "duration", "num_prompts", "total_input_sequences"),
+)
+Sized = TypeVar("Sized", bound=Sequence[object])
+STATISTIC = re.compile(r"(mean|median|std|p[\d.]+)_(\w+)_ms")
+DEFINITIONS = {
+    "ttft": "ttft over successes, ms; the first event with choices (completions) or with text (chat)",
+    "tpot": "tpot.decode/(n-1): (latency - ttft) / (n - 1) per success with n > 1, mean over requests, ms",
+    "itl": "itl.chunk: gaps between chunks of successes, pooled, ms",
+    "e2el": "e2e.last_token: latency to the last chunk over successes, ms",
+    "client_queue_time": "queue_times over successes, ms",
+    "e2el_including_client_queue": "latency + queue_times over successes, ms",
+}
+QUANTILE = "; standard deviation over n, quantiles linear between ranks, 0 for an empty sample"
+NO_DETAIL = "the file has no per-request arrays (--save-detailed): only the summary is there"
+Slo = Mapping[str, Decimal]
+
+
+def is_run(data: Mapping[str, object]) -> bool:
+    """Recognise the object by its fields."""
+    return any(all(key in data for key in signs) for signs in SIGNS)
+
+
+def read_run(fields: Fields, label: str, slo: Slo) -> Run:
+    """Read one run; raise InputError naming the field that is not as it should be."""
+    rows = read_rows(fields)
+    ok = [row for row in rows if row.ok]
+    ledger = Ledger()
+    reproduce_counts(ledger, fields, rows)
+    reproduce_rates(ledger, fields, slo, ok)
+    reproduce_peaks(ledger, fields, ok)
+    reproduce_latency(ledger, fields, rows)
+    origin = find_origin(rows)
+    return Run(
+        tool=TOOL,
+        label=label,
+        files=(fields.file,),
+        records=tuple(make_record(row, origin, "usage") for row in rows),
+        reported=tuple(ledger.lines),
+        success=judge_success(fields),
+        claims=get_claims(fields),
+        limits=tuple(find_limits(fields)),
+        traps=tuple(find_traps(fields, rows)),
+    )
+
+
+def read_rows(fields: Fields) -> list[Row]:
+    """Read the per-request arrays, which must be of one length; an empty list where only a summary is there."""
+    if not fields.has("ttfts", "itls", "output_lens"):
+        return read_plain_rows(fields)
+    ttfts = fields.times("ttfts")
+    size = len(ttfts)
+    outputs = check_length(fields, "output_lens", fields.counts("output_lens"), size)
+    inputs = check_length(fields, "input_lens", fields.counts("input_lens"), size)
+    gaps = [read_gaps(fields, place, item) for place, item in enumerate(fields.items("itls"))]
+    check_length(fields, "itls", gaps, size)
+    optional = {key: read_optional(fields, key, size) for key in ("start_times", "latencies", "queue_times")}
+    errors = [str(item or "") for item in fields.items("errors")] if fields.has("errors") else [""] * size
+    check_length(fields, "errors", errors, size)
+    mask = find_mask(fields, errors, outputs)
+    return [
+        Row(
+            id=str(i),
+            ok=mask[i],
+            prompt=inputs[i],
+            output=outputs[i] if mask[i] else None,
+            start=optional["start_times"][i],
+            wait=optional["queue_times"][i],
+            first=ttfts[i] if mask[i] or ttfts[i] else None,
+            gaps=gaps[i],
+            latency=find_latency(optional["latencies"][i], ttfts[i], gaps[i], mask[i]),
+            reason=shorten_error(errors[i]) if not mask[i] else None,
+        )
+        for i in range(size)
+    ]
+
+
+def read_plain_rows(fields: Fields) -> list[Row]:
+    """Read what a file without details keeps: latencies, which include those of failures."""
+    if not fields.has("latencies"):
+        return []
+    latencies = fields.times("latencies")
+    waits = read_optional(fields, "queue_times", len(latencies))
+    every = fields.find_count("failed") == 0
+    return [Row(str(i), every, wait=waits[i], latency=latencies[i]) for i in range(len(latencies))]
+
+
+def read_gaps(fields: Fields, place: int, item: object) -> list[Decimal]:
+    """Read the gaps of one request, none of them negative."""
+    return Fields({"itls": item}, fields.file, fields.row, f"[{place}]").times("itls")
+
+
+def read_optional(fields: Fields, key: str, size: int) -> Sequence[Decimal | None]:
+    """Read an array that newer versions write; all unknown where it is absent."""
+    return check_length(fields, key, fields.times(key), size) if fields.has(key) else [None] * size
+
+
+def check_length(fields: Fields, key: str, values: Sized, size: int) -> Sized:
+    """Refuse an array that is not as long as `ttfts`."""
+    if len(values) != size:
+        fields.complain(key, f"has {len(values)} entries, ttfts has {size}")
+    return values
+
+
+def find_mask(fields: Fields, errors: Sequence[str], outputs: Sequence[int]) -> list[bool]:
+    """Infer which requests the tool counts as success: no error text, and output where the count says so."""
+    silent = [error == "" for error in errors]
+    if sum(silent) == fields.find("completed"):
+        return silent
+    with_output = [quiet and output > 0 for quiet, output in zip(silent, outputs, strict=True)]
+    return with_output if sum(with_output) == fields.find("completed") else silent
+
+
+def find_latency(latency: Decimal | None, ttft: Decimal, gaps: Sequence[Decimal], ok: bool) -> Decimal | None:
+    """Give the latency; where the file is too old to hold it, the last chunk ended the clock."""
+    if latency is not None:
+        return latency if ok or latency else None
+    return ttft + sum(gaps, Decimal(0)) if ok else None
+
+
+def shorten_error(text: str) -> str:
+    """Keep the last line of an error, which may be a whole traceback."""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return lines[-1][:200] if lines else "no reason given"
+
+
+# REPRODUCTION
+
+
+def reproduce_counts(ledger: Ledger, fields: Fields, rows: Sequence[Row]) -> None:
+    """Count requests and tokens again."""
+    ok = [row for row in rows if row.ok]
+    has_rows = fields.has("ttfts", "output_lens")
+    counts = {
+        "num_prompts": (len(rows), "requests", "requests sent"),
+        "completed": (len(ok), "requests", "requests without an error text"),
+        "failed": (len(rows) - len(ok), "requests", "requests with an error text"),
+        "total_input_tokens": (sum(row.prompt or 0 for row in ok), "tokens", "input_lens over successes"),
+        "total_output_tokens": (sum(row.output or 0 for row in ok), "tokens", "output_lens over successes"),
+    }
+    for key, (again, unit, definition) in counts.items():
+        if has_rows:
+            ledger.add(fields, key, unit, definition, again)
+        else:
+            reproduce_bare_count(ledger, fields, key, unit, definition)
+
+
+def reproduce_bare_count(ledger: Ledger, fields: Fields, key: str, unit: str, definition: str) -> None:
+    """Check the counts of a file without details against each other, where that is possible."""
+    planned, failed, completed = (fields.find(name) for name in ("num_prompts", "failed", "completed"))
+    if key in ("completed", "failed") and None not in (planned, failed, completed):
+        other = failed if key == "completed" else completed
+        ledger.add(fields, key, unit, "num_prompts less the others", (planned or 0) - (other or 0))
+    else:
+        ledger.skip(fields, key, unit, definition, NO_DETAIL)
+
+
+def reproduce_rates(ledger: Ledger, fields: Fields, slo: Slo, ok: Sequence[Row]) -> None:
+    """Compute the rates again, from the counts and the duration in the file."""
+    duration = fields.find("duration")
+    inputs, outputs = fields.find("total_input_tokens"), fields.find("total_output_tokens")
+    both = None if inputs is None or outputs is None else inputs + outputs
+    ledger.skip(fields, "duration", "s", "clock around the whole run", "the file holds no clock of the run to check it")
+    rates = {
+        "request_throughput": (fields.find("completed"), "requests/s", "completed / duration"),
+        "output_throughput": (outputs, "tokens/s", "total_output_tokens / duration"),
+        "total_token_throughput": (both, "tokens/s", "(total_input_tokens + total_output_tokens) / duration"),
+        "input_throughput": (inputs, "tokens/s", "total_input_tokens / duration"),
+    }
+    for key, (amount, unit, definition) in rates.items():
+        ledger.add(fields, key, unit, definition, divide(amount, duration))
+    reproduce_goodput(ledger, fields, slo, ok)
+    ledger.skip(fields, "rtfx", "ratio", "seconds of audio in / duration", "the file holds no audio lengths")
+
+
+def reproduce_goodput(ledger: Ledger, fields: Fields, slo: Slo, ok: Sequence[Row]) -> None:
+    """Count good requests again, where the targets are known; a one-token output has TPOT 0 and passes."""
+    definition = "successes that meet every target / duration; TPOT of a one-token output is 0 and passes"
+    if fields.get("request_goodput") is None:
+        return
+    if not slo or not ok or ok[0].first is None:
+        ledger.skip(fields, "request_goodput", "requests/s", definition, "the file does not hold the targets (--slo)")
+        return
+    good = count_good(({"ttft": row.first, "tpot": row.tpot(), "e2e": row.latency} for row in ok), slo, "pass")
+    ledger.add(fields, "request_goodput", "requests/s", definition, divide(good, fields.find("duration")))
+
+
+def reproduce_peaks(ledger: Ledger, fields: Fields, ok: Sequence[Row]) -> None:
+    """Count the peaks again; both need the start of each request."""
+    names = {
+        "max_output_tokens_per_s": ("chunks/s", "most chunks of successes that came in one second of the run"),
+        "max_concurrent_requests": ("requests", "most successes that touch one second of the run"),
+    }
+    known = bool(ok) and all(row.start is not None and row.first is not None for row in ok)
+    peaks = count_by_second(ok) if known else (0, 0)
+    for (key, (unit, definition)), again in zip(names.items(), peaks, strict=True):
+        if known or (fields.has("ttfts") and not ok):
+            ledger.add(fields, key, unit, definition, again)
+        else:
+            ledger.skip(fields, key, unit, definition, "the file does not hold when each request started")
+
+
+def reproduce_latency(ledger: Ledger, fields: Fields, rows: Sequence[Row]) -> None:
+    """Compute every latency statistic again."""
+    samples = make_samples(fields, rows)
+    for key in fields.data:
+        match = STATISTIC.fullmatch(key)
+        if match is None or match[2] not in DEFINITIONS:
+            continue
+        statistic, sample = get_statistic(match[1]), samples.get(match[2])
+        definition = DEFINITIONS[match[2]] + QUANTILE
+        if sample is None or statistic is None:
+            ledger.skip(fields, key, "ms", definition, NO_DETAIL)
+        else:
+            ledger.add(fields, key, "ms", definition, to_milliseconds(statistic(sample)) or Decimal(0))
+
+
+def make_samples(fields: Fields, rows: Sequence[Row]) -> dict[str, Sample]:
+    """Give the sample behind each family of statistics that the file supports."""
+    ok = [row for row in rows if row.ok]
+    samples = {}
+    if fields.has("ttfts"):
+        samples["ttft"] = Sample(row.first for row in ok if row.first is not None)
+        samples["tpot"] = Sample(value for value in map(Row.tpot, ok) if value is not None)
+        samples["itl"] = Sample(gap for row in ok for gap in row.gaps or ())
+    if ok or fields.has("ttfts"):
+        samples["e2el"] = Sample(row.latency for row in ok if row.latency is not None)
+    if fields.has("queue_times") and samples:
+        samples["client_queue_time"] = Sample(row.wait or Decimal(0) for row in ok)
+        samples["e2el_including_client_queue"] = Sample((row.latency or 0) + (row.wait or Decimal(0)) for row in ok)
+    return samples
+
+
+# WHAT ELSE THE FILE SAYS
+
+CLAIMS = {
+    "duration": "duration",
+    "completed": "completed",
+    "failed": "failed",
+    "planned": "num_prompts",
+    "cap": "max_concurrency",
+    "input_tokens": "total_input_tokens",
+    "output_tokens": "total_output_tokens",
+    "request_throughput": "request_throughput",
+    "output_throughput": "output_throughput",
+    "total_throughput": "total_token_throughput",
+    "peak_output": "max_output_tokens_per_s",
+    "peak_concurrency": "max_concurrent_requests",
+}
+LATENCIES = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2el": "e2e"}
+
+
+def get_claims(fields: Fields) -> dict[str, Decimal]:
+    """Give the summary under shared names; latencies in seconds."""
+    claims = {name: fields.find(key) for name, key in CLAIMS.items()}
+    for key, name in LATENCIES.items():
+        for statistic in ("mean", "median", "p99"):
+            value = fields.find(f"{statistic}_{key}_ms")
+            claims[f"{statistic}_{name}"] = None if value is None else value / 1000
+    rate = fields.get("request_rate")
+    claims["rate"] = fields.find("request_rate") if isinstance(rate, int | Decimal) else None
+    return {name: value for name, value in claims.items() if value is not None}
+
+
+def judge_success(fields: Fields) -> Success:
+    """Say what is known of true success: nothing in the file tells a stream that was cut from a whole one."""
+    because = "the file keeps no finish reason, no usage mark and no [DONE]; a stream cut short looks like a whole one"
+    return Success(int(fields.number("completed")), None, because)
+
+
+def find_limits(fields: Fields) -> Iterator[str]:
+    """Say what this file cannot support."""
+    if not fields.has("ttfts", "itls"):
+        yield "no per-request times (--save-detailed): TTFT, TPOT, gaps, goodput and the longest gap are unknown"
+    elif not fields.has("latencies"):
+        yield "no latencies: the end of a request is taken to be its last chunk"
+    if not fields.has("start_times"):
+        yield "no start times: nothing can be said across requests (arrivals, concurrency, windows)"
+    yield "tokens in a chunk are not stored: gaps are between chunks, and how many tokens came at once is unknown"
+
+
+def find_traps(fields: Fields, rows: Sequence[Row]) -> Iterator[Finding]:
+    """Find what applies to this tool only."""
+    extra = [row for row in rows if row.ok and row.gaps is not None and row.output and len(row.gaps) + 1 > row.output]
+    if extra:
+        yield Finding(
+            "empty-chunks-counted",
+            f"{len(extra)} successes have more chunks than tokens: chunks without text count as first token or as gaps",
+        )
