@@ -31,6 +31,10 @@ class Stream:
         """Give the events with text: content or reasoning."""
         return [(at, event) for at, event in self.events if event.kind in ("content", "reasoning")]
 
+    def texts_of(self, kind: str) -> list[tuple[Decimal, Event]]:
+        """Give the events with text of one kind."""
+        return [(at, event) for at, event in self.events if event.kind == kind]
+
     def has_error(self) -> bool:
         """Say whether an error came inside the stream."""
         return any(event.kind == "error" for _, event in self.events)
