@@ -5,23 +5,26 @@ A file may be gzipped, and may begin with a byte order mark. Memory does not gro
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from types import NoneType
 from typing import NoReturn, TypeVar
 
 from refsched.errors import InputError
 from refsched.metrics.seen import KINDS
-from refsched.record import Arrivals, Outcome, Record, Server
+from refsched.record import Arrivals, Deliveries, Outcome, Record, Server
 from refsched.results.load import MARK, open_bytes
 from refsched.results.seconds import read_all_ticks, read_ticks
 from refsched.units import TICKS_PER_SECOND, Ticks
 
 LONGEST_LINE = 64 * 2**20  # bytes; a million deliveries fit
 FAR_FROM_ZERO = 10**6 * TICKS_PER_SECOND  # a first time beyond it is on a clock that began long before the run
-OUTCOMES: Mapping[object, Outcome] = {outcome.value: outcome for outcome in Outcome}
-SOURCES = ("usage", "retokenised", "chunks", "requested")
-CLOCKS = ("run", "request")
-TIMES = ("planned_s", "sent_s", "ended_s")
+OUTCOMES: Mapping[str, Outcome] = {outcome.value: outcome for outcome in Outcome}
+SOURCES = {name: name for name in ("usage", "retokenised", "chunks", "requested")}
+CLOCKS = {name: name for name in ("run", "request")}
+NOTHING, NO_SERVER = Arrivals((), ()), Server()
 FIELDS = {
     *("id", "outcome", "planned_s", "sent_s", "prompt_tokens", "deliveries", "ended_s", "group", "clock"),
     *("output_tokens", "token_source", "server", "timeout_s", "reason"),
@@ -89,23 +92,225 @@ class RecordsFile:
         if not cells.keys() <= FIELDS:
             raise InputError("is no field of a record", field=quote(next(name for name in cells if name not in FIELDS)))
         get = cells.get
-        clock = self.read_clock(get("clock"))
-        sent, planned, ended = self.read_time(cells, "sent_s"), self.read_time(cells, "planned_s"), self.read_time(cells, "ended_s")
-        deliveries = self.read_deliveries(get("deliveries"))
         record = Record(
             id=self.read_id(get("id")),
+            outcome=read_word(get("outcome"), "outcome", OUTCOMES),
+            planned=self.read_time(cells, "planned_s"),
+            sent=self.read_time(cells, "sent_s"),
             prompt_tokens=read_tokens(get("prompt_tokens"), "prompt_tokens"),
-            outcome=read_outcome(get("outcome")),
-            planned=planned,
-            sent=sent,
-            deliveries=deliveries,
-            ended=ended,
+            deliveries=self.read_deliveries(get("deliveries")),
+            ended=self.read_time(cells, "ended_s"),
             group=read_text(get("group"), "group") or "",
+            clock=self.read_clock(get("clock")),
             server=NO_SERVER if get("server") is None else self.read_server(get("server")),
             reason=read_text(get("reason"), "reason"),
-            clock=clock,
             output_tokens=read_tokens(get("output_tokens"), "output_tokens"),
             token_source=read_source(cells),
-            timeout=self.read_span(get("timeout_s")),
+            timeout=self.read_time(cells, "timeout_s"),
         )
-        return check_order(self.shift(record) if clock == "run" else start_at_zero(record))
+        check_order(record)
+        return start_at_zero(record) if record.clock == "request" else self.shift(record)
+
+    def read_id(self, value: object) -> str:
+        """Read the id, which no record before had."""
+        id = read_text(value, "id")
+        if not id:
+            raise InputError("is missing" if id is None else "is empty", field="id")
+        if id in self.ids:
+            raise InputError(f"{quote(id)} stands in a record before", field="id")
+        self.ids.add(id)
+        return id
+
+    def read_clock(self, value: object) -> str:
+        """Read the clock, which is the same for all records of a file."""
+        clock = CLOCKS["run"] if value is None else read_word(value, "clock", CLOCKS)
+        if clock != (self.clock or clock):
+            raise InputError(f"is {clock!r} where the records before have {self.clock!r}", field="clock")
+        self.clock = clock
+        return clock
+
+    def read_time(self, cells: Cells, name: str) -> Ticks | None:
+        """Read a time that may be absent."""
+        value = cells.get(name)
+        if value is None:
+            return None
+        try:
+            ticks, rounded = read_ticks(value)
+        except InputError as error:
+            raise error.at(field=name) from None
+        self.rounded += rounded
+        return ticks
+
+    def read_server(self, value: object) -> Server:
+        """Read the server's own times, in order."""
+        if not isinstance(value, dict) or not value.keys() <= set(SERVER):
+            raise InputError(f"is not an object of {', '.join(SERVER)}", field="server")
+        times = [self.read_time(value, name) for name in SERVER]
+        known = [time for time in times if time is not None]
+        if known != sorted(known):
+            raise InputError("has times out of order", field="server")
+        return Server(*times)
+
+    def read_deliveries(self, value: object) -> Arrivals:
+        """Read [time, tokens or null, kind?] lists whose times do not go back."""
+        if not value:
+            if value is None or value == []:
+                return NOTHING
+        if not isinstance(value, list):
+            raise InputError("is not a list", field="deliveries")
+        try:
+            times, tokens = zip(*value, strict=True)
+        except (ValueError, TypeError):
+            return self.check_deliveries(split_deliveries(value))
+        return self.check_deliveries((times, tokens, ()))
+
+    def check_deliveries(self, columns: tuple[Sequence[object], Sequence[object], Sequence[object]]) -> Arrivals:
+        """Check the three columns of a list of deliveries; the kinds may be left out."""
+        seconds, tokens, kinds = columns
+        try:
+            times, rounded = read_all_ticks(seconds)
+        except InputError as error:
+            place = next(index for index, each in enumerate(seconds) if not is_time(each))
+            raise error.at(field=f"deliveries[{place}]") from None
+        self.rounded += rounded
+        if times != sorted(times):
+            place = next(index for index, (before, at) in enumerate(pairwise(times), 1) if at < before)
+            raise InputError("is before the one before it", field=f"deliveries[{place}]")
+        if not set(map(type, tokens)) <= {int, NoneType} or min(filter(None, tokens), default=0) < 0:
+            place = next(index for index, each in enumerate(tokens) if type(each) not in (int, NoneType) or (each or 0) < 0)
+            raise InputError("has no count of tokens (a whole number, or null)", field=f"deliveries[{place}]")
+        for place, kind in enumerate(kinds):
+            if kind not in KINDS:
+                raise InputError(f"has no kind among {', '.join(KINDS)}", field=f"deliveries[{place}]")
+        return Arrivals(times, tokens, kinds or None)
+
+    def shift(self, record: Record) -> Record:
+        """Move a record to a clock that starts near the run, where its own does not."""
+        arrivals = record.deliveries
+        if self.origin is None:
+            known = [time for time in (record.planned, record.sent, record.ended, *get_first(arrivals)) if time is not None]
+            if known:
+                self.origin = min(known) // TICKS_PER_SECOND * TICKS_PER_SECOND if min(known) > FAR_FROM_ZERO else 0
+        origin = self.origin
+        if not origin:
+            return record
+        planned, sent, ended = (
+            None if time is None else time - origin for time in (record.planned, record.sent, record.ended)
+        )
+        if isinstance(arrivals, Arrivals):
+            arrivals = Arrivals([at - origin for at in arrivals.times], arrivals.tokens, arrivals.kinds)
+        return replace(record, planned=planned, sent=sent, ended=ended, deliveries=arrivals)
+
+
+def get_first(deliveries: Deliveries) -> list[Ticks]:
+    """Give the first time of some deliveries, if there is one."""
+    return [next(iter(deliveries)).at] if len(deliveries) else []
+
+
+def parse_line(line: bytes) -> Cells:
+    """Read one JSON object; raise InputError for anything else."""
+    try:
+        value = DECODER.decode(line.decode())
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 text (byte {error.start + 1})") from None
+    except json.JSONDecodeError as error:
+        if error.pos >= len(line.rstrip()) or error.msg.startswith("Unterminated"):
+            raise InputError("ends in the middle of a record") from None
+        raise InputError(f"is not JSON: {error.msg} at place {error.colno}") from None
+    except RecursionError:
+        raise InputError("is nested too deeply") from None
+    except InputError:
+        raise
+    except ValueError:
+        raise InputError("holds a number of too many digits") from None
+    if not isinstance(value, dict):
+        raise InputError("is not a JSON object")
+    return value
+
+
+def split_deliveries(values: list[object]) -> tuple[list[object], list[object], list[object]]:
+    """Split deliveries of which some name their kind; raise InputError for one that is no list of two or three."""
+    for place, value in enumerate(values):
+        if not isinstance(value, list) or len(value) not in (2, 3):
+            raise InputError("is not [time, tokens] or [time, tokens, kind]", field=f"deliveries[{place}]")
+    rows = [[*value, "content"][:3] for value in values if isinstance(value, list)]
+    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+
+
+def is_time(value: object) -> bool:
+    """Tell whether a value can be read as a time."""
+    try:
+        read_ticks(value)
+    except InputError:
+        return False
+    return True
+
+
+def read_tokens(value: object, name: str) -> int | None:
+    """Read a count of tokens that may be absent."""
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value <= MOST_TOKENS:
+        raise InputError(f"is not a whole number of 0 … {MOST_TOKENS}", field=name)
+    return value
+
+
+def read_text(value: object, name: str) -> str | None:
+    """Read a text that may be absent and can be printed anywhere."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InputError("is not text", field=name)
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        raise InputError("holds half a character", field=name)
+    return value
+
+
+def read_word(value: object, name: str, words: Mapping[str, T]) -> T:
+    """Read one of a few words."""
+    if not isinstance(value, str) or value not in words:
+        problem = "is missing" if value is None else f"is not one of {', '.join(words)}"
+        raise InputError(problem, field=name)
+    return words[value]
+
+
+def read_source(cells: Cells) -> str | None:
+    """Read where the total of output tokens comes from."""
+    source = cells.get("token_source")
+    if source is None:
+        return None
+    if cells.get("output_tokens") is None:
+        raise InputError("is given without output_tokens", field="token_source")
+    return read_word(source, "token_source", SOURCES)
+
+
+def check_order(record: Record) -> None:
+    """Raise InputError where a request is answered before it is sent, or ends before its last delivery."""
+    deliveries, sent, ended = record.deliveries, record.sent, record.ended
+    times = deliveries.times if isinstance(deliveries, Arrivals) else ()
+    if record.clock == "request" and (record.planned is not None or sent):
+        field = "sent_s" if sent else "planned_s"
+        raise InputError("cannot be on a clock that starts at the request's own send", field=field)
+    if sent is not None and times and times[0] < sent:
+        raise InputError("is before the request was sent", field="deliveries[0]")
+    latest = times[-1] if times else sent
+    if ended is not None and latest is not None and ended < latest:
+        raise InputError(f"is before the {'last delivery' if times else 'send'}", field="ended_s")
+    if record.timeout == 0:
+        raise InputError("is not positive", field="timeout_s")
+
+
+def start_at_zero(record: Record) -> Record:
+    """Say that a request on its own clock was sent at 0."""
+    return replace(record, sent=0)
+
+
+def quote(text: str) -> str:
+    """Write a text on one line, cut to what is worth repeating."""
+    line = json.dumps(text)
+    return line if len(line) <= LONGEST_QUOTE else line[:LONGEST_QUOTE] + "…"
+
+
+def read_records(path: str) -> Iterator[Record]:
+    """Read the records of a file; raise InputError naming file, row and field."""
+    return iter(RecordsFile(path))
