@@ -53,6 +53,23 @@ class IterationRanges:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Deliver what was received at each of `times`, kept as columns; without `kinds` all of it is content."""
+
+    times: Sequence[Ticks]
+    tokens: Sequence[Tokens | None]
+    kinds: Sequence[str] | None = None
+
+    def __iter__(self) -> Iterator[Delivery]:
+        if self.kinds is None:
+            return map(Delivery, self.times, self.tokens)
+        return map(Delivery, self.times, self.tokens, self.kinds)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+@dataclass(frozen=True, slots=True)
 class Server:
     """Give the server's own clock for a request, where it is known [A7]."""
 

@@ -1,18 +1,48 @@
 """One block of numbers for any set of Records, whoever made them.
 
 Latency populations are taken over completed requests; all others are counted by outcome and stay visible [B11].
+Where every record has a clock of its own, nothing is computed across requests.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from refsched.metrics import latency
-from refsched.metrics.quantile import DEFAULT_METHOD, Population, Value, compute_quantile, count_values
+from refsched.errors import InputError
+from refsched.metrics.columns import MISSING, OUTCOMES, Columns, collect
+from refsched.metrics.confidence import Interval, compute_interval
+from refsched.metrics.definitions import RATIOS, PopulationMaker, compute_ratio
+from refsched.metrics.failures import WITHOUT_ANSWER, Bounds, censor
+from refsched.metrics.fidelity import Fidelity, compute_fidelity
+from refsched.metrics.goodput import Goodput, Policy, Slo, compute_goodput
+from refsched.metrics.population import Population, sum_exactly
+from refsched.metrics.quantile import DEFAULT_METHOD, compute_quantile, get_method
+from refsched.metrics.stalls import Stalls, count_stalls
+from refsched.metrics.steady import ColdStart, InWindow, Steadiness, check_steadiness, look_into, move_edges
+from refsched.metrics.steady import split_cold_start
 from refsched.metrics.throughput import Backlog, Throughput, Window, compute_backlog, compute_throughput, get_window
-from refsched.record import Outcome, Record
+from refsched.record import Record
+from refsched.units import Ticks
 
 QUANTILES = {"p50": Fraction(1, 2), "p90": Fraction(9, 10), "p95": Fraction(19, 20), "p99": Fraction(99, 100)}
+SUMMARISED = {  # the five that a short summary shows
+    "ttft": "ttft.any",
+    "tpot": "tpot.decode/(n-1)",
+    "gap": "itl.chunk",
+    "longest_gap": "longest_gap",
+    "total": "e2e.last_token",
+}
+BOUNDED = {"ttft.any": ("sent", "first"), "e2e.last_token": ("sent", "last"), "latency.from_schedule": ("planned", "last")}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Say how to measure: the definition of quantiles, conditions and their policy, and the stall threshold."""
+
+    method: str = DEFAULT_METHOD
+    slos: Sequence[Slo] = ()
+    policy: Policy = Policy()
+    stall: Ticks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,78 +54,200 @@ class Summary:
     mean: Fraction | None
     quantiles: Mapping[str, Fraction | None]
     max: Fraction | None
+    intervals: Mapping[str, Interval] = field(default_factory=dict)  # of populations of one value per request
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Hold three means of a time per token: of the requests, of their tokens, and of all time over all tokens."""
+
+    over_requests: Fraction | None
+    over_tokens: Fraction | None
+    ratio_of_sums: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """Hold what needs one clock for all requests."""
+
+    window: Window
+    throughput: Throughput
+    backlog: Backlog
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRun:
+    """Hold what is said of a whole run, and of none of its groups."""
+
+    fidelity: Fidelity
+    steadiness: Steadiness
+    cold_start: ColdStart | None
+    windows: Mapping[str, InWindow]
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Hold the block: counts by outcome, latency summaries by name, rates, backlog, and the same by group [A13]."""
+    """Hold the block: counts by outcome, populations by name, and what needs a common clock; the same by group [A13]."""
 
     method: str
-    window: Window
+    clock: str
     counts: Mapping[str, int]
-    latency: Mapping[str, Summary]
-    throughput: Throughput
-    backlog: Backlog
+    populations: Mapping[str, Summary]
+    means: Mapping[str, Means]
+    failures: Mapping[str, Mapping[str, Bounds]]
+    goodput: Goodput | None
+    stalls: Stalls | None
+    tokens: Mapping[str, int]
+    across: Across | None
+    run: WholeRun | None
     groups: Mapping[str, "Measured"]
 
+    @property
+    def latency(self) -> Mapping[str, Summary]:
+        """Give the five populations of the short summary."""
+        return {short: self.populations[name] for short, name in SUMMARISED.items()}
 
-def measure(records: Sequence[Record], method: str = DEFAULT_METHOD) -> Measured:
-    """Measure `records` and each of their groups; raise InputError for an unknown definition of quantiles.
+    @property
+    def window(self) -> Window:
+        """Give the window of the run; raise InputError where there is no common clock."""
+        return self.get_across().window
 
-    Every group is measured over the window of the whole run.
+    @property
+    def throughput(self) -> Throughput:
+        """Give the rates; raise InputError where there is no common clock."""
+        return self.get_across().throughput
+
+    @property
+    def backlog(self) -> Backlog:
+        """Give the requests in the system; raise InputError where there is no common clock."""
+        return self.get_across().backlog
+
+    def get_across(self) -> Across:
+        """Give what needs a common clock; raise InputError where there is none."""
+        if self.across is None:
+            raise InputError("every record has a clock of its own: nothing is computed across requests")
+        return self.across
+
+
+def measure(
+    records: Iterable[Record], method: str = DEFAULT_METHOD, settings: Settings | None = None
+) -> Measured:
+    """Measure `records` and each of their groups; raise InputError for an unknown definition or mixed clocks.
+
+    Every group is measured over the window of the whole run. `settings` replaces `method`.
     """
-    names = sorted({record.group for record in records})
-    window = get_window(records)
-    groups = {name: [record for record in records if record.group == name] for name in names if names != [""]}
-    parts = {name: measure_part(part, method, window, {}) for name, part in groups.items()}
-    return measure_part(records, method, window, parts)
+    chosen = Settings(method) if settings is None else settings
+    get_method(chosen.method)
+    columns = collect(records)
+    window = get_window(columns) if columns.clock == "run" else None
+    groups = {name: measure_part(part, chosen, window) for name, part in columns.select_groups().items()}
+    return measure_part(columns, chosen, window, groups, describe_run(columns) if window else None)
 
 
-def measure_part(records: Sequence[Record], method: str, window: Window, groups: Mapping[str, Measured]) -> Measured:
+def measure_part(
+    columns: Columns,
+    settings: Settings,
+    window: Window | None,
+    groups: Mapping[str, Measured] | None = None,
+    run: WholeRun | None = None,
+) -> Measured:
     """Measure some records over a given window."""
+    completed = columns.select_completed()
+    seconds = window.seconds() if window else None
     return Measured(
-        method=method,
-        window=window,
-        counts=count_outcomes(records),
-        latency=summarise_latency([record for record in records if record.outcome is Outcome.COMPLETED], method),
-        throughput=compute_throughput(records, window),
-        backlog=compute_backlog(records),
-        groups=groups,
+        method=settings.method,
+        clock=columns.clock,
+        counts=count_outcomes(columns),
+        populations=summarise_all(completed, settings.method),
+        means={name: compute_means(completed, name) for name in RATIOS},
+        failures=bound_failures(columns),
+        goodput=compute_goodput(columns, settings.slos, settings.policy, seconds) if settings.slos else None,
+        stalls=None if settings.stall is None else count_stalls(completed, settings.stall),
+        tokens=count_sources(columns),
+        across=measure_across(columns, window) if window else None,
+        run=run,
+        groups=groups or {},
     )
 
 
-def count_outcomes(records: Sequence[Record]) -> dict[str, int]:
+def measure_across(columns: Columns, window: Window) -> Across:
+    """Measure what needs one clock for all requests."""
+    return Across(window, compute_throughput(columns, window), compute_backlog(columns))
+
+
+def describe_run(columns: Columns) -> WholeRun:
+    """Say whether the plan was kept, and whether there was a steady state."""
+    steadiness = check_steadiness(columns)
+    window = steadiness.window
+    inner = {} if window is None else {"W_steady": window, "W_steady, edges moved in": move_edges(window)}
+    windows = {"T_all": get_window(columns), **inner}
+    return WholeRun(
+        fidelity=compute_fidelity(columns),
+        steadiness=steadiness,
+        cold_start=split_cold_start(columns),
+        windows={name: look_into(columns, each) for name, each in windows.items()},
+    )
+
+
+def count_outcomes(columns: Columns) -> dict[str, int]:
     """Count what was offered and how each request ended."""
-    counts = {"offered": len(records)} | {outcome.value: 0 for outcome in Outcome}
-    for record in records:
-        counts[record.outcome.value] += 1
-    return counts
+    codes = columns.outcomes
+    return {"offered": len(codes)} | {outcome.value: codes.count(code) for code, outcome in enumerate(OUTCOMES)}
 
 
-def summarise_latency(completed: Sequence[Record], method: str) -> dict[str, Summary]:
-    """Summarise the five populations of completed requests [A8, A9, A12, B13]."""
-    gaps = latency.Gaps()
-    single = Population(gaps.count(completed))
-    without_gaps = sum(len(record.deliveries) < 2 for record in completed)
-    return {
-        "ttft": summarise_each(map(latency.compute_ttft, completed), method),
-        "tpot": summarise_each(map(latency.compute_tpot, completed), method),
-        "gap": summarise(single, without_gaps, method),
-        "longest_gap": summarise_each(map(gaps.longest, completed), method),
-        "total": summarise_each(map(latency.compute_total, completed), method),
-    }
+def count_sources(columns: Columns) -> dict[str, int]:
+    """Count the requests whose tokens are not known, whose counts disagree, and where totals came from."""
+    unknown = list(columns.get("tokens")).count(MISSING)
+    return {"unknown": unknown, "disagreeing": columns.disagreements, **columns.sources}
 
 
-def summarise_each(values: Iterable[Value | None], method: str) -> Summary:
-    """Summarise one value per request, counting those that are undefined."""
-    every = list(values)
-    defined = [value for value in every if value is not None]
-    return summarise(Population(count_values(defined)), len(every) - len(defined), method)
+def summarise_all(completed: Columns, method: str) -> dict[str, Summary]:
+    """Summarise every population of completed requests [A8, A9, A12, B13]; each shared one once."""
+    made: dict[int, Summary] = {}
+    found: dict[str, Summary] = {}
+    for name, (population, undefined) in PopulationMaker(completed).make_all().items():
+        if id(population) not in made:
+            made[id(population)] = summarise(population, undefined, method, not name.startswith("itl."))
+        found[name] = made[id(population)]
+    return found
 
 
-def summarise(population: Population, undefined: int, method: str) -> Summary:
+def summarise(population: Population, undefined: int, method: str, is_per_request: bool = True) -> Summary:
     """Summarise a population; an empty one has neither mean nor quantiles."""
     if population.n == 0:
         return Summary(0, undefined, None, dict.fromkeys(QUANTILES), None)
     quantiles = {name: compute_quantile(population, p, method) for name, p in QUANTILES.items()}
-    return Summary(population.n, undefined, population.mean(), quantiles, Fraction(population.values[-1]))
+    intervals = {name: compute_interval(population, p) for name, p in QUANTILES.items()} if is_per_request else {}
+    return Summary(population.n, undefined, population.mean(), quantiles, population.max(), intervals)
+
+
+def compute_means(columns: Columns, name: str) -> Means:
+    """Compute the three means of a time per token; each request's time counts once, by its tokens, or by its divisor."""
+    times, divisors, tokens = compute_ratio(columns, *RATIOS[name])
+    if not times:
+        return Means(None, None, None)
+    weighted: dict[int, int] = {}
+    plain: dict[int, int] = {}
+    for time, divisor, count in zip(times, divisors, tokens, strict=True):
+        plain[divisor] = plain.get(divisor, 0) + time
+        weighted[divisor] = weighted.get(divisor, 0) + time * count
+    return Means(add_up(plain) / len(times), add_up(weighted) / sum(tokens), Fraction(sum(times), sum(divisors)))
+
+
+def add_up(parts: Mapping[int, int]) -> Fraction:
+    """Add up numerators that are given by their denominator."""
+    return sum_exactly([Fraction(part, divisor) for divisor, part in parts.items()])
+
+
+def bound_failures(columns: Columns) -> dict[str, dict[str, Bounds]]:
+    """Bound the quantiles with all that failed in view; nothing where nothing failed [B11]."""
+    if not any(code in WITHOUT_ANSWER for code in set(columns.outcomes)):
+        return {}
+    found: dict[str, dict[str, Bounds]] = {}
+    for name, (start, stop) in BOUNDED.items():
+        censored = censor(columns, start, stop)
+        bounds = {label: censored.compute_bounds(p) for label, p in QUANTILES.items()}
+        known = {label: each for label, each in bounds.items() if each is not None}
+        if known:
+            found[name] = known
+    return found

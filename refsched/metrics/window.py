@@ -1,0 +1,132 @@
+"""Windows: which time is counted, and which requests and tokens are attributed to it, by explicit rules [A19, B16].
+
+A request is sent in a window when start <= sent < stop, and ends in it when start < ended <= stop; so windows side by
+side share nothing and leave nothing out.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+
+from refsched.errors import InputError
+from refsched.metrics.columns import MISSING, OUTCOMES, Columns
+from refsched.record import Outcome
+from refsched.units import Ticks, Tokens, to_seconds
+
+NEVER_SENT = OUTCOMES.index(Outcome.REJECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Bound a measurement in time."""
+
+    start: Ticks
+    stop: Ticks
+
+    def seconds(self) -> Fraction:
+        """Give its length in seconds."""
+        return to_seconds(self.stop - self.start)
+
+
+def get_window(columns: Columns) -> Window:
+    """Find the window of a whole run: from the first send to the last end, delivery or expired timeout [B16]."""
+    start = min(columns.known("sent"), default=0)
+    stops = (max(columns.known(name), default=start) for name in ("ended", "last", "usage"))
+    return Window(start, max(start, *stops, *list_expired(columns)))
+
+
+def list_expired(columns: Columns) -> list[Ticks]:
+    """Give when the timeouts of requests that ran into one expired."""
+    code = OUTCOMES.index(Outcome.TIMEOUT)
+    if code not in columns.outcomes:
+        return []
+    rows = zip(columns.outcomes, columns.get("sent"), columns.get("timeout"), strict=True)
+    return [sent + timeout for each, sent, timeout in rows if each == code and MISSING not in (sent, timeout)]
+
+
+def get_steady_window(columns: Columns) -> Window | None:
+    """Find the time between ramp and drain: from the first end to the last send; None where there is none."""
+    sent, ended = columns.known("sent"), columns.known("ended")
+    if not sent or not ended or min(ended) >= max(sent):
+        return None
+    return Window(min(ended), max(sent))
+
+
+def get_level_window(columns: Columns, share: Fraction) -> Window | None:
+    """Find the longest time in which at least `share` of the peak was in the system: SGLang's steady-state rule."""
+    levels = list_levels(columns)
+    wanted = -(-share.numerator * max((level for _, level in levels), default=0) // share.denominator)
+    best: Window | None = None
+    start: Ticks | None = None
+    for at, level in levels:
+        if level >= wanted:
+            start = at if start is None else start
+        elif start is not None:
+            if best is None or at - start > best.stop - best.start:
+                best = Window(start, at)
+            start = None
+    return best
+
+
+def list_levels(columns: Columns) -> list[tuple[Ticks, int]]:
+    """Give how many requests were in the system from each time on at which that changed."""
+    changes: dict[Ticks, int] = {}
+    for code, sent, ended in zip(columns.outcomes, columns.get("sent"), columns.get("ended"), strict=True):
+        if sent != MISSING and code != NEVER_SENT:
+            changes[sent] = changes.get(sent, 0) + 1
+            if ended != MISSING:
+                changes[ended] = changes.get(ended, 0) - 1
+    times = sorted(changes)
+    return list(zip(times, accumulate(map(changes.__getitem__, times)), strict=True))
+
+
+Rule = Callable[[Window, Ticks, Ticks], bool]
+RULES: Mapping[str, Rule] = {
+    "start-in": lambda window, sent, ended: sent != MISSING and window.start <= sent < window.stop,
+    "end-in": lambda window, sent, ended: ended != MISSING and window.start < ended <= window.stop,
+    "overlap": lambda window, sent, ended: sent != MISSING
+    and sent < window.stop
+    and (ended == MISSING or ended > window.start),
+}
+
+
+def find_rows(columns: Columns, window: Window, rule: str) -> Sequence[int]:
+    """Number the rows that a rule attributes to a window; raise InputError for an unknown rule."""
+    if rule not in RULES:
+        raise InputError(f"{rule!r} is not one of {', '.join(RULES)}", field="--attribute")
+    is_in = RULES[rule]
+    pairs = zip(columns.get("sent"), columns.get("ended"), strict=True)
+    return [row for row, (sent, ended) in enumerate(pairs) if is_in(window, sent, ended)]
+
+
+def count_tokens_in(columns: Columns, window: Window) -> Tokens:
+    """Count the tokens received in a window, whoever they belong to and however those requests ended.
+
+    A record that does not say what its chunks hold counts with its total, where all of it lies inside.
+    """
+    total = 0
+    rows = zip(
+        columns.get("first"), columns.get("last"), columns.get("delivered"), columns.get("tokens"), strict=True
+    )
+    for row, (first, last, delivered, tokens) in enumerate(rows):
+        if first == MISSING or last <= window.start or first > window.stop:
+            continue
+        if first > window.start and last <= window.stop:
+            total += max(delivered if delivered != MISSING else tokens, 0)
+        elif delivered != MISSING:
+            total += count_crossing(columns, row, window)
+    return total
+
+
+def count_crossing(columns: Columns, row: int, window: Window) -> Tokens:
+    """Count the tokens in a window of a record that reaches across an edge."""
+    if row in columns.ranges:
+        return sum(window.start < delivery.at <= window.stop for delivery in columns.ranges[row])
+    at = columns.get("first")[row]
+    count = columns.get("first_tokens")[row] if window.start < at else 0
+    for place in range(columns.starts[row], columns.starts[row + 1]):
+        at += columns.gaps[place]
+        if window.start < at <= window.stop:
+            count += columns.held[place]
+    return count
