@@ -130,9 +130,8 @@ class RecordsFile:
 
     def read_deliveries(self, value: object) -> Arrivals:
         """Read [time, tokens or null, kind?] lists whose times do not go back."""
-        if not value:
-            if value is None or value == []:
-                return NOTHING
+        if value is None or value == []:
+            return NOTHING
         if not isinstance(value, list):
             raise InputError("is not a list", field="deliveries")
         try:
@@ -143,7 +142,12 @@ class RecordsFile:
 
     def check_deliveries(self, columns: tuple[Sequence[object], Sequence[object], Sequence[object]]) -> Arrivals:
         """Check the three columns of a list of deliveries; the kinds may be left out."""
-        seconds, tokens, kinds = columns
+        times = self.read_times(columns[0])
+        tokens = check_tokens(columns[1])
+        return Arrivals(times, tokens, check_kinds(columns[2]) or None)
+
+    def read_times(self, seconds: Sequence[object]) -> list[Ticks]:
+        """Read times that do not go back."""
         try:
             times, rounded = read_all_ticks(seconds)
         except InputError as error:
@@ -153,13 +157,7 @@ class RecordsFile:
         if times != sorted(times):
             place = next(index for index, (before, at) in enumerate(pairwise(times), 1) if at < before)
             raise InputError("is before the one before it", field=f"deliveries[{place}]")
-        if not set(map(type, tokens)) <= {int, NoneType} or min(filter(None, tokens), default=0) < 0:
-            place = next(index for index, each in enumerate(tokens) if type(each) not in (int, NoneType) or (each or 0) < 0)
-            raise InputError("has no count of tokens (a whole number, or null)", field=f"deliveries[{place}]")
-        for place, kind in enumerate(kinds):
-            if kind not in KINDS:
-                raise InputError(f"has no kind among {', '.join(KINDS)}", field=f"deliveries[{place}]")
-        return Arrivals(times, tokens, kinds or None)
+        return times
 
     def shift(self, record: Record) -> Record:
         """Move a record to a clock that starts near the run, where its own does not."""
@@ -191,6 +189,29 @@ def split_deliveries(values: list[object]) -> tuple[list[object], list[object], 
             raise InputError("is not [time, tokens] or [time, tokens, kind]", field=f"deliveries[{place}]")
     rows = [[*value, "content"][:3] for value in values if isinstance(value, list)]
     return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+
+
+def check_tokens(values: Sequence[object]) -> Sequence[int | None]:
+    """Return counts of tokens; raise InputError for what is neither a whole number nor null."""
+    tokens = [value for value in values if value is None or type(value) is int]
+    if len(tokens) == len(values) and min(filter(None, tokens), default=0) >= 0:
+        return tokens
+    place = next(index for index, value in enumerate(values) if not is_count(value))
+    raise InputError("has no count of tokens (a whole number, or null)", field=f"deliveries[{place}]")
+
+
+def is_count(value: object) -> bool:
+    """Tell whether a value is a count, or null."""
+    return value is None or (type(value) is int and value >= 0)
+
+
+def check_kinds(values: Sequence[object]) -> Sequence[str]:
+    """Return the kinds of deliveries; raise InputError for an unknown one."""
+    kinds = [value for value in values if isinstance(value, str) and value in KINDS]
+    if len(kinds) < len(values):
+        place = next(index for index, value in enumerate(values) if value not in KINDS)
+        raise InputError(f"has no kind among {', '.join(KINDS)}", field=f"deliveries[{place}]")
+    return kinds
 
 
 def is_time(value: object) -> bool:

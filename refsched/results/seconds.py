@@ -14,10 +14,9 @@ SCALES = [10 ** (DECIMALS - places) for places in range(DECIMALS + 1)]
 LATEST = 10**10  # seconds; a clock that counts from 1970 stands at a sixth of it
 MOST_DIGITS = 60
 
-Number = bytes | int
 
 
-def read_ticks(value: Number) -> tuple[Ticks, bool]:
+def read_ticks(value: object) -> tuple[Ticks, bool]:
     """Turn a number of seconds into ticks, and tell whether it had to be rounded, half to even.
 
     Raise InputError for what is no number, negative, or beyond the year 2286.
@@ -25,13 +24,13 @@ def read_ticks(value: Number) -> tuple[Ticks, bool]:
     if type(value) is bytes:
         whole, _, part = value.partition(b".")
         if len(part) <= DECIMALS and part.isdigit() and len(whole) < DECIMALS:
-            return check_ticks(int(whole + part) * SCALES[len(part)], value), False
+            return check_ticks(int(whole + part) * SCALES[len(part)]), False
         return read_long(value, whole, part)
     if type(value) is not int:
         raise InputError("is not a number of seconds")
     if abs(value) > LATEST:
         raise InputError(f"is more than {LATEST} s")
-    return check_ticks(value * TICKS_PER_SECOND, value), False
+    return check_ticks(value * TICKS_PER_SECOND), False
 
 
 def read_long(value: bytes, whole: bytes, part: bytes) -> tuple[Ticks, bool]:
@@ -40,14 +39,14 @@ def read_long(value: bytes, whole: bytes, part: bytes) -> tuple[Ticks, bool]:
         raise InputError(f"has more than {MOST_DIGITS} digits")
     if not part.isdigit():
         ticks, rounded = round_to_ticks(parse_decimal(value.decode()))
-        return check_ticks(ticks, value), rounded
+        return check_ticks(ticks), rounded
     scale = 10 ** max(len(part) - DECIMALS, 0)
     ticks, rest = divmod(int(whole + part) * SCALES[min(len(part), DECIMALS)], scale)
     ticks += 2 * rest > scale or (2 * rest == scale and ticks % 2 == 1)
-    return check_ticks(ticks, value), rest > 0
+    return check_ticks(ticks), rest > 0
 
 
-def check_ticks(ticks: Ticks, value: Number) -> Ticks:
+def check_ticks(ticks: Ticks) -> Ticks:
     """Return the ticks; raise InputError where they are negative or too many."""
     if ticks < 0:
         raise InputError("is negative")
@@ -56,7 +55,7 @@ def check_ticks(ticks: Ticks, value: Number) -> Ticks:
     return ticks
 
 
-def read_all_ticks(values: Sequence[Number]) -> tuple[list[Ticks], int]:
+def read_all_ticks(values: Sequence[object]) -> tuple[list[Ticks], int]:
     """Turn many numbers of seconds into ticks, and count those that had to be rounded."""
     ticks: list[Ticks] = []
     add, rounded = ticks.append, 0
