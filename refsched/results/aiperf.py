@@ -12,7 +12,7 @@ from refsched.results.aiperf_records import MS, NS, Entry, Raw, make_records
 from refsched.results.aiperf_sweep import compute_swept
 from refsched.results.fields import Fields
 from refsched.results.ledger import Ledger, get_statistic
-from refsched.results.run import Finding, Run, Success, is_same
+from refsched.results.run import GAPS, Finding, Run, Success, is_same
 from refsched.results.sample import Sample, divide, to_binary
 
 TOOL = "aiperf"
@@ -81,7 +81,9 @@ def read_run(parts: Parts, label: str) -> Run:
         claims=get_claims(parts.summary) if parts.summary else {},
         limits=tuple(find_limits(parts)),
         traps=tuple(find_traps(parts)),
+        contradictions=tuple(find_contradictions(entries)),
         slo=get_slo(parts.summary) if parts.summary else {},
+        without=frozenset() if any(entry.row.gaps is not None for entry in entries) else GAPS,
     )
 
 
@@ -416,6 +418,24 @@ def find_limits(parts: Parts) -> Iterator[str]:
     if parts.raw is None:
         yield "tokens in a chunk are not stored: how many came at once is unknown (--export-level raw keeps them)"
     yield "intervals skipped because of a concurrency cap leave no trace: arrivals that were never issued are unknown"
+
+
+def find_contradictions(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """Find requests whose chunks do not add up to their latency."""
+    off = [entry for entry in entries if entry.row.ok and entry.row.gaps is not None and not adds_up(entry)]
+    if off:
+        yield Finding(
+            "gaps-do-not-add-up",
+            f"{len(off)} requests have ttft + sum of gaps other than their latency, first {off[0].row.id}",
+        )
+
+
+def adds_up(entry: Entry) -> bool:
+    """Say whether TTFT and gaps add up to the latency, within a microsecond."""
+    row = entry.row
+    if row.latency is None or row.first is None:
+        return True
+    return abs(row.first + sum(row.gaps or (), Decimal(0)) - row.latency) <= Decimal("1e-6")
 
 
 def find_traps(parts: Parts) -> Iterator[Finding]:

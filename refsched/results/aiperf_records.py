@@ -9,6 +9,7 @@ from refsched.record import Delivery, Outcome, Record
 from refsched.results.fields import Fields, to_fields
 from refsched.results.load import read_lines
 from refsched.results.rows import Row, make_deliveries, to_ticks
+from refsched.results.run import CUT
 from refsched.results.sse import Stream, make_stream
 
 NS = Decimal("1e-9")
@@ -142,7 +143,7 @@ def make_records(entries: Sequence[Entry]) -> Iterator[Record]:
             sent=to_ticks(start),
             deliveries=make_deliveries(row, start),
             ended=to_ticks((entry.end - origin) * NS),
-            reason="the stream was cut, and the tool counts it as success" if cut else row.reason,
+            reason=CUT if cut else row.reason,
             output_tokens=row.output,
             token_source=entry.source,
         )

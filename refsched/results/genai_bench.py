@@ -9,7 +9,7 @@ from refsched.record import Delivery, Outcome, Record
 from refsched.results.fields import Fields
 from refsched.results.ledger import Ledger, get_statistic
 from refsched.results.rows import to_ticks
-from refsched.results.run import Finding, Run, Success, is_same
+from refsched.results.run import GAPS, LAST_TOKEN, Finding, Run, Success, is_same
 from refsched.results.sample import Sample, divide
 
 TOOL = "genai-bench"
@@ -67,6 +67,7 @@ def read_run(fields: Fields, label: str) -> Run:
         success=judge_success(entries),
         claims=get_claims(totals, UNITS[unit]),
         limits=LIMITS,
+        without=GAPS | LAST_TOKEN,
         traps=tuple(find_traps(entries, kept)),
         contradictions=tuple(find_contradictions(totals, entries)),
     )

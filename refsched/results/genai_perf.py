@@ -11,7 +11,7 @@ from refsched.results.fields import Fields
 from refsched.results.goodput import count_good
 from refsched.results.ledger import Ledger, get_statistic
 from refsched.results.rows import to_ticks
-from refsched.results.run import Finding, Run, Success, is_same
+from refsched.results.run import CUT, Finding, Run, Success, is_same
 from refsched.results.sample import Sample, divide
 from refsched.results.sse import Stream, make_stream
 
@@ -227,7 +227,7 @@ def make_records(replies: Sequence[Reply]) -> Iterator[Record]:
             sent=to_ticks(start),
             deliveries=to_deliveries(reply.stream, start),
             ended=None if last is None else to_ticks(start + last),
-            reason=None if whole else "an error came in the stream" if reply.stream.has_error() else "the stream was cut",
+            reason=None if whole else CUT if reply.texts else "no text came",
             output_tokens=usage if usage is not None else len(reply.stream.texts()),
             token_source="usage" if usage is not None else "chunks",
         )

@@ -15,7 +15,7 @@ from refsched.results.guidellm_distribution import (
 from refsched.results.guidellm_items import Item, read_item
 from refsched.results.ledger import Ledger
 from refsched.results.rows import to_ticks
-from refsched.results.run import Finding, Run, Success
+from refsched.results.run import GAPS, Finding, Run, Success
 
 TOOL = "guidellm"
 STATUSES = ("successful", "incomplete", "errored")
@@ -77,6 +77,7 @@ def read_bench(fields: Fields, label: str) -> Run:
         traps=tuple(find_traps(bench)),
         contradictions=tuple(find_contradictions(bench)),
         slo=get_slo(prefixed),
+        without=GAPS,
         trim="" if all(bench.whole.values()) else "a sample of the requests",
     )
 

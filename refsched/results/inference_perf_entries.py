@@ -12,6 +12,7 @@ from itertools import pairwise
 from refsched.record import Delivery, Outcome, Record
 from refsched.results.fields import Fields
 from refsched.results.rows import to_ticks
+from refsched.results.run import CUT
 from refsched.results.sample import to_binary
 from refsched.results.sse import make_stream
 
@@ -190,7 +191,7 @@ def make_records(entries: Sequence[Entry], whole: Mapping[str, bool] | None) -> 
             sent=to_ticks(entry.start - origin),
             deliveries=tuple(make_deliveries(entry, origin)),
             ended=to_ticks(entry.end - origin),
-            reason="the stream was cut, and the tool counts it as success" if cut else describe(entry),
+            reason=CUT if cut else describe(entry),
             output_tokens=counted if counted is not None else entry.client_output,
             token_source="usage" if counted is not None else "retokenised" if entry.client_output is not None else None,
         )

@@ -12,7 +12,7 @@ from refsched.results.fields import Fields
 from refsched.results.ledger import Ledger, Statistic, get_statistic
 from refsched.results.load import Odd
 from refsched.results.rows import to_ticks
-from refsched.results.run import UNSUPPORTED, Finding, Reported, Run, Success
+from refsched.results.run import GAPS, LAST_TOKEN, UNSUPPORTED, Finding, Reported, Run, Success
 from refsched.results.sample import Sample, divide
 from refsched.units import parse_decimal
 
@@ -79,6 +79,7 @@ def read_run(entries: Sequence[Entry] | None, summary: Fields | None, files: tup
         success=Success(counted, None, BECAUSE),
         claims=get_claims(summary) if summary else {},
         limits=LIMITS,
+        without=GAPS | LAST_TOKEN,
         traps=tuple(find_traps(entries or (), summary)),
     )
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 from itertools import accumulate
 
 from refsched.record import Delivery, Outcome, Record
+from refsched.results.run import CUT
 from refsched.units import Ticks, round_to_ticks
 
 Number = Decimal | None
@@ -58,7 +59,7 @@ def make_record(row: Row, origin: Number, source: str | None, is_whole: bool | N
         sent=to_ticks(start),
         deliveries=make_deliveries(row, start),
         ended=to_ticks(None if row.latency is None else start + row.latency),
-        reason=row.reason if not row.ok else None if ended else "the stream was cut, and the tool counts it as success",
+        reason=row.reason if not row.ok else None if ended else CUT,
         clock="run" if row.start is not None else "request",
         output_tokens=row.output,
         token_source=None if row.output is None else source,

@@ -9,6 +9,12 @@ from refsched.record import Record
 
 RELATIVE = Decimal("1e-9")  # how near a recomputed number must come to the reported one
 NOISE = Decimal("1e-15")  # what a tool's floats may leave where the exact result is 0
+CUT = "the stream was cut, and the tool counts it as success"
+GAPS = frozenset(("itl.chunk", "itl.even", "itl.burst", "longest_gap"))
+LAST_TOKEN = frozenset(
+    ("e2e.last_token", "latency.from_schedule", "latency.from_send")
+    + ("tpot.decode/(n-1)", "tpot.decode/(n-k1)", "tpot.e2e/n")
+)
 UNSUPPORTED: Literal["unsupported"] = "unsupported"
 
 
@@ -57,6 +63,7 @@ class Run:
     contradictions: tuple[Finding, ...] = ()
     slo: Mapping[str, Decimal] = field(default_factory=dict)  # the targets the tool itself was given, in seconds
     trim: str = ""  # how the requests were selected, where not all are in the file
+    without: frozenset[str] = frozenset()  # populations that the Records of this file do not support
 
 
 def is_same(value: Decimal, computed: Decimal) -> bool:

@@ -8,11 +8,11 @@ from refsched.results.fields import Fields
 from refsched.results.goodput import meets
 from refsched.results.ledger import Ledger, Statistic, get_statistic
 from refsched.results.rows import Row, make_record, to_milliseconds
-from refsched.results.run import Finding, Run, Success, is_same
+from refsched.results.run import GAPS, Finding, Run, Success, is_same
 from refsched.results.sample import Sample, divide
 from refsched.results.vllm import check_length, read_gaps, shorten_error
 
-TOOL = "sglang bench_serving"
+TOOL = "sglang"
 SIGNS = ("completed", "duration", "total_output_tokens_retokenized", "request_throughput")
 STATISTIC = re.compile(r"(mean|median|std|p[\d.]+)_(e2e_latency|ttft|tpot|itl)_ms")
 DEFINITIONS = {
@@ -54,6 +54,7 @@ def read_run(fields: Fields, label: str, slo: Slo) -> Run:
         traps=tuple(find_traps(fields, rows)),
         contradictions=tuple(find_contradictions(fields, rows)),
         slo=get_slo(fields),
+        without=frozenset(("e2e.stream_end",)) | (GAPS if fields.get("backend") in NATIVE else frozenset()),
     )
 
 

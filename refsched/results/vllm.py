@@ -12,7 +12,7 @@ from refsched.results.rows import Row, count_by_second, find_origin, make_record
 from refsched.results.run import Finding, Run, Success
 from refsched.results.sample import Sample, divide
 
-TOOL = "vllm bench serve"
+TOOL = "vllm"
 SIGNS = (
     ("completed", "duration", "num_prompts", "total_token_throughput"),
     ("completed", "duration", "num_prompts", "total_input_sequences"),
@@ -57,6 +57,8 @@ def read_run(fields: Fields, label: str, slo: Slo) -> Run:
         claims=get_claims(fields),
         limits=tuple(find_limits(fields)),
         traps=tuple(find_traps(fields, rows)),
+        contradictions=tuple(find_contradictions(fields, rows)),
+        without=frozenset(("e2e.stream_end",)),
     )
 
 
@@ -293,6 +295,23 @@ def find_limits(fields: Fields) -> Iterator[str]:
     if not fields.has("start_times"):
         yield "no start times: nothing can be said across requests (arrivals, concurrency, windows)"
     yield "tokens in a chunk are not stored: gaps are between chunks, and how many tokens came at once is unknown"
+
+
+def find_contradictions(fields: Fields, rows: Sequence[Row]) -> Iterator[Finding]:
+    """Find requests whose chunks do not add up to their latency; old files end the clock at the usage chunk."""
+    off = [row for row in rows if row.ok and fields.has("ttfts") and not adds_up(row)]
+    if off:
+        yield Finding(
+            "gaps-do-not-add-up",
+            f"{len(off)} successes have ttft + sum of gaps other than their latency, first request {off[0].id}",
+        )
+
+
+def adds_up(row: Row) -> bool:
+    """Say whether TTFT and gaps add up to the latency, within a microsecond."""
+    if row.latency is None or row.first is None:
+        return True
+    return abs(row.first + sum(row.gaps or (), Decimal(0)) - row.latency) <= Decimal("1e-6")
 
 
 def find_traps(fields: Fields, rows: Sequence[Row]) -> Iterator[Finding]:
