@@ -228,7 +228,8 @@ def read_inference_perf(files: Sequence[Found], slo: Slo) -> Iterator[Run]:
     summaries = [fields for path, fields in read if (path, fields) not in stages]
     rows = [read_rows(path) for path in entries]
     config = files[0].folder() / "config.yaml"
-    targets = dict(slo) or (inference_perf.read_config(read_plain(config)) if config.is_file() else {})
+    own = {"request_latency" if name == "e2e" else name: limit for name, limit in slo.items()}
+    targets = own or (inference_perf.read_config(read_plain(config)) if config.is_file() else {})
     parts = inference_perf.Parts(
         entries=[inference_perf_entries.read_entry(row) for row in rows[0]] if rows else None,
         summary=summaries[0] if summaries else stages[0][1] if len(stages) == 1 and not rows else None,
