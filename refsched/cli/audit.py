@@ -9,7 +9,6 @@ from refsched.cli.audit_report import Audit, difference_to_json, format_audit, f
 from refsched.cli.audit_server import format_server, read_server
 from refsched.cli.common import get_provenance, write_json
 from refsched.errors import InputError
-from refsched.extras import MissingPackage
 from refsched.metrics.goodput import SHORT, Slo, parse_slos
 from refsched.metrics.quantile import DEFAULT_METHOD, METHODS
 from refsched.report.files import open_for_writing
@@ -51,6 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Audit the runs that the files hold, and print what was found."""
+    from refsched.extras import MissingPackage
+
     conditions = () if arguments.slo is None else parse_slos(arguments.slo)
     try:
         server = None if arguments.prometheus is None else read_server(check_scrapes(arguments.prometheus))

@@ -108,7 +108,8 @@ def goodput_to_json(audit: Audit) -> Json | None:
 def find_goodput(run: Run) -> Iterator[Reported]:
     """List what the tool itself reports of goodput."""
     words = ("goodput", "good_request", "slo_attainment", "attainment_percentage")
-    return (line for line in run.reported if any(word in line.name for word in words))
+    named = (line for line in run.reported if any(word in line.name for word in words))
+    return (line for line in named if not line.name.endswith(SPREAD) and ".percentiles." not in line.name)
 
 
 def view_to_json(view: View) -> Json:
@@ -177,6 +178,7 @@ def format_reported(lines: Sequence[Reported]) -> Iterator[str]:
 
 MOST = 40  # definitions that are printed; the rest is in the JSON
 NAMES = 3
+SPREAD = (".variance", ".std_dev", ".min", ".max", ".median", ".mode", ".count", ".total_sum")
 
 
 def format_group(lines: Sequence[Reported]) -> str:

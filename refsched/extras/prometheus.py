@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from refsched.errors import InputError
 from refsched.extras import MissingPackage
@@ -112,8 +112,7 @@ def get_parser() -> Callable[[str], Iterable[Family]]:
         from prometheus_client.parser import text_string_to_metric_families
     except ImportError:
         raise MissingPackage("prometheus-client", "read server metrics", "server-metrics") from None
-    parse: Callable[[str], Iterable[Family]] = text_string_to_metric_families
-    return parse
+    return cast(Callable[[str], Iterable[Family]], text_string_to_metric_families)  # its classes have no strict types
 
 
 def read_scrape(path: str) -> Scrape:

@@ -128,20 +128,20 @@ def mark_whole(entries: Sequence[Entry]) -> list[Entry]:
     return [replace(e, whole="usage_completion_tokens" in e.tags) if e.row.ok and known else e for e in entries]
 
 
-def make_records(entries: Sequence[Entry]) -> Iterator[Record]:
-    """Make Records; times count from the first send."""
+def make_records(entries: Sequence[Entry], raws: Mapping[str, "Raw"]) -> Iterator[Record]:
+    """Make Records; times count from the first send. Where the raw export is there, it gives every chunk."""
     origin = min((entry.start for entry in entries), default=0)
     for entry in entries:
         start = (entry.start - origin) * NS
-        row = entry.row
-        cut = row.ok and entry.whole is False
+        row, raw = entry.row, raws.get(entry.row.id)
+        cut = row.ok and (entry.whole is False if raw is None else not raw.is_whole())
         yield Record(
             id=row.id,
             prompt_tokens=row.prompt,
             outcome=Outcome.COMPLETED if row.ok and not cut else Outcome.ERROR,
             planned=None if row.wait is None else to_ticks(start - row.wait),
             sent=to_ticks(start),
-            deliveries=make_deliveries(row, start),
+            deliveries=make_deliveries(row, start) if raw is None else to_deliveries(raw.stream, start),
             ended=to_ticks((entry.end - origin) * NS),
             reason=CUT if cut else row.reason,
             output_tokens=row.output,
@@ -165,6 +165,26 @@ class Raw:
     def is_whole(self) -> bool:
         """Say whether the server ended the stream."""
         return not self.failed and self.stream.is_whole()
+
+
+def make_raw_records(raws: Sequence["Raw"]) -> Iterator[Record]:
+    """Make Records of the raw export alone; without usage, the tokens are counted as chunks with text."""
+    origin = min((raw.start for raw in raws), default=0)
+    for raw in raws:
+        start = (raw.start - origin) * NS
+        usage = raw.stream.completion_tokens()
+        cut = not raw.failed and not raw.is_whole()
+        yield Record(
+            id=raw.id,
+            prompt_tokens=None,
+            outcome=Outcome.COMPLETED if raw.is_whole() else Outcome.ERROR,
+            sent=to_ticks(start),
+            deliveries=to_deliveries(raw.stream, start),
+            ended=to_ticks((raw.end - origin) * NS),
+            reason=CUT if cut else "the request failed" if raw.failed else None,
+            output_tokens=usage if usage is not None else len(raw.stream.texts()),
+            token_source="usage" if usage is not None else "chunks",
+        )
 
 
 def read_raw(path: Path) -> list[Raw]:

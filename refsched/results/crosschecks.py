@@ -188,9 +188,15 @@ def split_name(name: str) -> tuple[str, str | None]:
     """Split a reported name into its metric and its quantile; None where it is no quantile."""
     for separator, at_end in ((".", True), ("_", False), ("_quantiles_", True), ("_", True)):
         head, found, tail = name.rpartition(separator) if at_end else reversed_partition(name, separator)
-        if found and rank(tail) is not None:
+        if found and is_quantile(tail):
             return head.removesuffix(".percentiles"), tail
     return name, None
+
+
+def is_quantile(key: str) -> bool:
+    """Say whether a name is that of a quantile: min, median, max, p99 or p99.9."""
+    digits = key.removeprefix("p")
+    return key in PLACES or (key.startswith("p") and digits.replace(".", "", 1).isdigit())
 
 
 def reversed_partition(name: str, separator: str) -> tuple[str, str, str]:
@@ -199,13 +205,11 @@ def reversed_partition(name: str, separator: str) -> tuple[str, str, str]:
     return head, found, tail
 
 
-def rank(key: str) -> Decimal | None:
+def rank(key: str) -> Decimal:
     """Give the place of a quantile's name on a scale from 0 to 100; GuideLLM's p999 is 99.9."""
     if key in PLACES:
         return PLACES[key]
     digits = key.removeprefix("p")
-    if not key.startswith("p") or not digits.replace(".", "", 1).isdigit():
-        return None
     return {"001": Decimal("0.1"), "999": Decimal("99.9")}.get(digits, Decimal(digits))
 
 

@@ -140,7 +140,8 @@ def reproduce_counts(ledger: Ledger, summary: Fields, entries: Sequence[Entry] |
         ledger.skip(summary, "results_mean_output_throughput_token_per_s", "tokens/s", definition, NO_ROWS)
     else:
         failed = sum(entry.code is not None for entry in entries)
-        again = (len(entries), len(entries) - failed, failed, divide(failed, len(entries)) or Decimal(0))
+        share = divide(failed, len(entries)) or Decimal(0)
+        again: tuple[Decimal | int, ...] = (len(entries), len(entries) - failed, failed, share)
         for (key, rule), value in zip(keys.items(), again, strict=True):
             ledger.add(summary, key, "requests" if "rate" not in key else "share", rule, value)
         rate = divide(outputs, duration)
