@@ -49,7 +49,8 @@ class Columns:
 
     def known(self, name: str) -> list[int]:
         """Give the values of a column that are known."""
-        return [value for value in self.get(name) if value != MISSING]
+        column = self.get(name)
+        return list(column) if MISSING not in column else [value for value in column if value != MISSING]
 
     def find_rows(self, is_wanted: Callable[[int], bool]) -> list[int]:
         """Number the rows that are wanted."""
@@ -76,6 +77,8 @@ class Columns:
 
     def select_completed(self) -> "Columns":
         """Give the rows of completed requests."""
+        if self.outcomes.count(COMPLETED) == len(self):
+            return self
         return self.select([row for row, code in enumerate(self.outcomes) if code == COMPLETED])
 
     def select_groups(self) -> dict[str, "Columns"]:

@@ -5,12 +5,13 @@ Each name is defined in spec/40-metrics.md. All are taken on the client's clock,
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress, repeat
 from operator import sub
 from typing import NamedTuple
 
 from refsched.metrics.columns import MISSING, Columns
 from refsched.metrics.gaps import make_gap_populations
-from refsched.metrics.population import Population, Run, make_ratio_runs, make_runs
+from refsched.metrics.population import Population, Run, make_ratio_runs, make_runs, to_array
 
 SPANS: Mapping[str, tuple[str, str]] = {  # name: (from, to)
     "ttft.any": ("sent", "first"),
@@ -57,11 +58,11 @@ MEANINGS: Mapping[str, str] = {
 
 
 class Ratios(NamedTuple):
-    """Hold one ratio for each row that has it."""
+    """Hold one ratio for each row that has it, and the tokens of that row."""
 
-    times: list[int]
-    divisors: list[int]
-    tokens: list[int]
+    times: Sequence[int]
+    divisors: Sequence[int]
+    tokens: Sequence[int]
 
 
 def compute_span(columns: Columns, start: str, stop: str) -> list[int]:
@@ -75,14 +76,14 @@ def compute_span(columns: Columns, start: str, stop: str) -> list[int]:
 def compute_ratio(columns: Columns, start: str, stop: str, less: str | int) -> Ratios:
     """Compute (stop - start) / (tokens - less) where all are known and the divisor is positive."""
     begun, ended, tokens = columns.get(start), columns.get(stop), columns.get("tokens")
-    lessened = columns.get(less) if isinstance(less, str) else [less] * len(columns)
-    ratios = Ratios([], [], [])
-    for since, to, count, fewer in zip(begun, ended, tokens, lessened, strict=True):
-        if since != MISSING and to != MISSING and fewer != MISSING and count > fewer:
-            ratios.times.append(to - since)
-            ratios.divisors.append(count - fewer)
-            ratios.tokens.append(count)
-    return ratios
+    lessened = columns.get(less) if isinstance(less, str) else to_array(repeat(less, len(columns)))
+    divisors = to_array(map(sub, tokens, lessened)) if MISSING not in lessened else tokens
+    if any(MISSING in column for column in (begun, ended, tokens, lessened)) or min(divisors, default=1) < 1:
+        rows = zip(begun, ended, tokens, lessened, strict=True)
+        has = [count > fewer and MISSING not in (since, to, fewer) for since, to, count, fewer in rows]
+        begun, ended, tokens, lessened = (list(compress(each, has)) for each in (begun, ended, tokens, lessened))
+        divisors = to_array(map(sub, tokens, lessened))
+    return Ratios(to_array(map(sub, ended, begun)), divisors, tokens)
 
 
 def compute_transport(columns: Columns) -> list[int]:
@@ -122,7 +123,12 @@ class PopulationMaker:
     def make_ratio(self, start: str, stop: str, less: str | int) -> tuple[Population, int]:
         """Order times per token."""
         seen = self.columns.get(start), self.columns.get(stop), self.simplify(less)
-        return self.share(seen, lambda: make_ratio_runs(*compute_ratio(self.columns, start, stop, less)[:2]))
+
+        def make() -> list[Run]:
+            ratios = compute_ratio(self.columns, start, stop, less)
+            return make_ratio_runs(ratios.times, ratios.divisors)
+
+        return self.share(seen, make)
 
     def simplify(self, less: str | int) -> Sequence[int] | int:
         """Give what the tokens are lessened by: one number where it is 1 in every row."""

@@ -8,10 +8,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import compress
+from operator import mul, sub
 
 from refsched.metrics.columns import MISSING, Columns
-from refsched.metrics.population import Population, make_runs
+from refsched.metrics.population import Population, make_runs, to_array
 from refsched.metrics.window import list_levels
 from refsched.units import TICKS_PER_SECOND, Ticks
 
@@ -40,24 +41,20 @@ class Fidelity:
 
 def compute_fidelity(columns: Columns) -> Fidelity:
     """Compare when requests were to be sent with when they were."""
-    plans = columns.get("planned")
-    pairs = [
-        (planned, sent)
-        for planned, sent in zip(plans, columns.get("sent"), strict=True)
-        if MISSING not in (planned, sent)
-    ]
+    due, at = get_pairs(columns)
+    lags = to_array(map(sub, at, due))
     planned, sent = sorted(columns.known("planned")), sorted(columns.known("sent"))
     gap = Fraction(planned[-1] - planned[0], len(planned) - 1) if len(planned) > 1 else Fraction(0)
     tolerance = max(TOLERANCE, int(gap * OF_A_GAP))
-    late = [(due, at) for due, at in pairs if at - due > tolerance]
-    trend, cap = compute_trend(pairs), find_cap(columns, late, tolerance)
-    dropped = len(planned) - len(pairs)
+    late = [(since, to) for since, to in zip(due, at, strict=True) if to - since > tolerance]
+    trend, cap, dropped = compute_trend(due, lags), find_cap(columns, late, tolerance), len(planned) - len(due)
+    grows = trend is not None and trend * (max(due) - min(due)) > tolerance
     return Fidelity(
         planned=len(planned),
         sent=len(sent),
         dropped=dropped,
         tolerance=tolerance,
-        lag=Population(runs=make_runs(at - due for due, at in pairs)),
+        lag=Population(runs=make_runs(lags)),
         late=len(late),
         trend=trend,
         intended_rate=compute_rate(planned),
@@ -65,37 +62,36 @@ def compute_fidelity(columns: Columns) -> Fidelity:
         intended_cv2=compute_cv2(planned),
         achieved_cv2=compute_cv2(sent),
         cap=cap,
-        verdict=judge(pairs, late, dropped, trend, cap, tolerance),
+        verdict=judge(len(planned), dropped, len(late), cap, grows),
     )
 
 
-def judge(
-    pairs: Sequence[tuple[Ticks, Ticks]],
-    late: Sequence[tuple[Ticks, Ticks]],
-    dropped: int,
-    trend: Fraction | None,
-    cap: int | None,
-    tolerance: Ticks,
-) -> str:
+def get_pairs(columns: Columns) -> tuple[Sequence[Ticks], Sequence[Ticks]]:
+    """Give when each request was due and when it was sent, of those that know both."""
+    due, at = columns.get("planned"), columns.get("sent")
+    if MISSING not in due and MISSING not in at:
+        return due, at
+    known = [MISSING not in pair for pair in zip(due, at, strict=True)]
+    return list(compress(due, known)), list(compress(at, known))
+
+
+def judge(planned: int, dropped: int, late: int, cap: int | None, grows: bool) -> str:
     """Say what became of the plan, the gravest thing first."""
-    if not pairs and not dropped:
-        return "unknown"
-    if dropped:
-        return "dropped"
-    if not late:
-        return "kept"
-    if cap is not None:
-        return "capped"
-    length = max(due for due, _ in pairs) - min(due for due, _ in pairs)
-    return "drifting" if trend is not None and trend * length > tolerance else "late"
+    answers = (
+        (not planned, "unknown"),
+        (dropped > 0, "dropped"),
+        (not late, "kept"),
+        (cap is not None, "capped"),
+        (grows, "drifting"),
+    )
+    return next((word for is_so, word in answers if is_so), "late")
 
 
-def compute_trend(pairs: Sequence[tuple[Ticks, Ticks]]) -> Fraction | None:
+def compute_trend(due: Sequence[Ticks], lags: Sequence[Ticks]) -> Fraction | None:
     """Fit a line to lag over planned time by least squares, and give its slope; None where all plans are one time."""
-    n = len(pairs)
-    due, lag = sum(due for due, _ in pairs), sum(at - due for due, at in pairs)
-    over = n * sum(due * due for due, _ in pairs) - due * due
-    return Fraction(n * sum(due * (at - due) for due, at in pairs) - due * lag, over) if over else None
+    n, times, lag = len(due), sum(due), sum(lags)
+    over = n * sum(map(mul, due, due)) - times * times
+    return Fraction(n * sum(map(mul, due, lags)) - times * lag, over) if over else None
 
 
 def compute_rate(times: Sequence[Ticks]) -> Fraction | None:
@@ -106,9 +102,9 @@ def compute_rate(times: Sequence[Ticks]) -> Fraction | None:
 
 def compute_cv2(times: Sequence[Ticks]) -> Fraction | None:
     """Give the squared coefficient of variation of the gaps between times in order: variance / mean**2."""
-    gaps = [after - before for before, after in pairwise(times)]
+    gaps = list(map(sub, times[1:], times))
     total = sum(gaps)
-    return Fraction(len(gaps) * sum(gap * gap for gap in gaps), total * total) - 1 if total else None
+    return Fraction(len(gaps) * sum(map(mul, gaps, gaps)), total * total) - 1 if total else None
 
 
 def find_cap(columns: Columns, late: Sequence[tuple[Ticks, Ticks]], tolerance: Ticks) -> int | None:

@@ -1,6 +1,6 @@
 """Goodput: requests that succeed and meet every condition, per second, with the policy spelt out [B16, B17]."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -112,10 +112,9 @@ def compute_goodput(columns: Columns, slos: Sequence[Slo], policy: Policy, secon
     check_policy(policy)
     completed = [code == COMPLETED for code in columns.outcomes]
     answers = [judge(columns, slo) for slo in slos]
-    verdicts = [
-        decide([answer[row] for answer in answers], policy.not_applicable) if done else False
-        for row, done in enumerate(completed)
-    ]
+    joint = list(zip(*answers, strict=True))
+    decided = {each: decide(each, policy.not_applicable) for each in set(joint)}
+    verdicts = [done and decided[each] for done, each in zip(completed, joint, strict=True)]
     good = verdicts.count(True)
     of = sum(
         verdict is not None and is_counted(policy, done, sent != MISSING)
@@ -194,14 +193,15 @@ def attain(slo: Slo, answers: Sequence[Answer], completed: Sequence[bool], colum
     """Count how one condition fared on its own among completed requests."""
     seen = [answer for answer, done in zip(answers, completed, strict=True) if done]
     met, missed, none, unknown = (seen.count(answer) for answer in (MET, MISSED, NONE, UNKNOWN))
-    return Attainment(slo, met, missed, none, unknown, warn(columns, slo))
+    return Attainment(slo, met, missed, none, unknown, warn(columns, slo, set(answers)))
 
 
-def warn(columns: Columns, slo: Slo) -> str | None:
+def warn(columns: Columns, slo: Slo, answers: Set[Answer]) -> str | None:
     """Say so where a threshold is far from every value: it was probably meant in another unit."""
-    above, below = (set(judge(columns, Slo(slo.name, limit))) for limit in (slo.most // FAR, slo.most * FAR))
-    if MET in above and MISSED not in above:
-        return f"every value is below a {FAR}th of the threshold: was it meant in a smaller unit?"
-    if MISSED in below and MET not in below:
-        return f"every value is above {FAR} times the threshold: was it meant in a larger unit?"
+    if MISSED not in answers and MET in answers:
+        if MISSED not in judge(columns, Slo(slo.name, slo.most // FAR)):
+            return f"every value is below a {FAR}th of the threshold: was it meant in a smaller unit?"
+    if MET not in answers and MISSED in answers:
+        if MET not in judge(columns, Slo(slo.name, slo.most * FAR)):
+            return f"every value is above {FAR} times the threshold: was it meant in a larger unit?"
     return None

@@ -21,6 +21,7 @@ from refsched.metrics.stalls import Stalls, count_stalls
 from refsched.metrics.steady import ColdStart, InWindow, Steadiness, check_steadiness, look_into, move_edges
 from refsched.metrics.steady import split_cold_start
 from refsched.metrics.throughput import Backlog, Throughput, Window, compute_backlog, compute_throughput, get_window
+from refsched.metrics.window import find_edges
 from refsched.record import Record
 from refsched.units import Ticks
 
@@ -153,13 +154,14 @@ def measure_part(
 ) -> Measured:
     """Measure some records over a given window."""
     completed = columns.select_completed()
+    populations = summarise_all(completed, settings.method)
     seconds = window.seconds() if window else None
     return Measured(
         method=settings.method,
         clock=columns.clock,
         counts=count_outcomes(columns),
-        populations=summarise_all(completed, settings.method),
-        means={name: compute_means(completed, name) for name in RATIOS},
+        populations=populations,
+        means=compute_means(completed, populations),
         failures=bound_failures(columns),
         goodput=compute_goodput(columns, settings.slos, settings.policy, seconds) if settings.slos else None,
         stalls=None if settings.stall is None else count_stalls(completed, settings.stall),
@@ -177,15 +179,16 @@ def measure_across(columns: Columns, window: Window) -> Across:
 
 def describe_run(columns: Columns) -> WholeRun:
     """Say whether the plan was kept, and whether there was a steady state."""
-    steadiness = check_steadiness(columns)
+    edges = find_edges(columns)
+    steadiness = check_steadiness(edges)
     window = steadiness.window
     inner = {} if window is None else {"W_steady": window, "W_steady, edges moved in": move_edges(window)}
     windows = {"T_all": get_window(columns), **inner}
     return WholeRun(
         fidelity=compute_fidelity(columns),
         steadiness=steadiness,
-        cold_start=split_cold_start(columns),
-        windows={name: look_into(columns, each) for name, each in windows.items()},
+        cold_start=split_cold_start(columns, edges),
+        windows={name: look_into(columns, edges, each) for name, each in windows.items()},
     )
 
 
@@ -221,21 +224,25 @@ def summarise(population: Population, undefined: int, method: str, is_per_reques
     return Summary(population.n, undefined, population.mean(), quantiles, population.max(), intervals)
 
 
-def compute_means(columns: Columns, name: str) -> Means:
-    """Compute the three means of a time per token; each request's time counts once, by its tokens, or by its divisor."""
-    times, divisors, tokens = compute_ratio(columns, *RATIOS[name])
-    if not times:
-        return Means(None, None, None)
-    weighted: dict[int, int] = {}
-    plain: dict[int, int] = {}
+def compute_means(columns: Columns, populations: Mapping[str, Summary]) -> dict[str, Means]:
+    """Compute three means of each time per token, by what each request counts as."""
+    found = {}
+    for name, parts in RATIOS.items():
+        times, divisors, tokens = compute_ratio(columns, *parts)
+        if not times:
+            found[name] = Means(None, None, None)
+            continue
+        ratio = Fraction(sum(times), sum(divisors))
+        weighted = ratio if parts[2] == 0 else weigh(times, divisors, tokens) / sum(tokens)
+        found[name] = Means(populations[name].mean, weighted, ratio)
+    return found
+
+
+def weigh(times: Sequence[int], divisors: Sequence[int], tokens: Sequence[int]) -> Fraction:
+    """Add up times per token, each multiplied by the tokens of its request."""
+    parts: dict[int, int] = {}
     for time, divisor, count in zip(times, divisors, tokens, strict=True):
-        plain[divisor] = plain.get(divisor, 0) + time
-        weighted[divisor] = weighted.get(divisor, 0) + time * count
-    return Means(add_up(plain) / len(times), add_up(weighted) / sum(tokens), Fraction(sum(times), sum(divisors)))
-
-
-def add_up(parts: Mapping[int, int]) -> Fraction:
-    """Add up numerators that are given by their denominator."""
+        parts[divisor] = parts.get(divisor, 0) + time * count
     return sum_exactly([Fraction(part, divisor) for divisor, part in parts.items()])
 
 

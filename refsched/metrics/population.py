@@ -6,6 +6,7 @@ to integers in the same order, and different rationals to different integers.
 
 from array import array
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +20,7 @@ Value: TypeAlias = int | Fraction
 SHIFT = 128  # rationals a/b and c/d that differ, differ by at least 1/(b*d), which is above 2**-128
 LARGEST = (1 << 63) - 1  # what fits an array of 8-byte integers: as picoseconds, 106 days
 RUN = 1 << 20  # values sorted at once; this bounds the memory that sorting takes
+SAMPLE = 1 << 17  # values looked at to see whether many are the same
 
 
 def make_key(value: int, divisor: int = 1) -> int:
@@ -173,8 +175,13 @@ def make_runs(values: Iterable[int]) -> list[Run]:
     """Sort integers into runs; memory follows the length of one run."""
     rest = iter(values)
     runs = []
-    while part := sorted(islice(rest, RUN)):
-        runs.append(Run(to_array(part)))
+    while part := to_array(islice(rest, RUN)):
+        if len(part) > SAMPLE and len(set(part[:SAMPLE])) * 2 < SAMPLE:  # many copies: counting is quicker
+            counts = Counter(part)
+            distinct = to_array(sorted(counts))
+            runs.append(Run(distinct, None, to_array(accumulate(map(counts.__getitem__, distinct)))))
+        else:
+            runs.append(Run(to_array(sorted(part))))
     return runs
 
 
@@ -183,7 +190,8 @@ def make_ratio_runs(values: Sequence[int], divisors: Sequence[int], is_weighted:
     runs = []
     for start in range(0, len(values), RUN):
         part, over = values[start : start + RUN], divisors[start : start + RUN]
-        keys = [(value << SHIFT) // divisor for value, divisor in zip(part, over, strict=True)]
+        is_plain = over.count(over[0]) == len(over)  # no keys are needed then
+        keys = part if is_plain else [(value << SHIFT) // each for value, each in zip(part, over, strict=True)]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         below = to_array(over[place] for place in order)
         ranks = to_array(accumulate(below)) if is_weighted else None

@@ -1,5 +1,6 @@
 """Steadiness: ramp and drain, whether the middle of a run was in a steady state, and its cold start [A19, A21]."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -7,7 +8,7 @@ from math import isqrt
 
 from refsched.metrics.columns import COMPLETED, MISSING, Columns
 from refsched.metrics.population import Population, make_runs
-from refsched.metrics.window import Window, count_tokens_in, find_rows, get_steady_window, list_levels
+from refsched.metrics.window import Edges, Window, count_tokens_in, get_steady_window
 from refsched.units import Ticks
 
 SPREAD = 2  # times the square root of the arrivals: what arrivals at random may add without a trend
@@ -52,18 +53,18 @@ class InWindow:
     ttft_p99: Fraction | None
 
 
-def check_steadiness(columns: Columns) -> Steadiness:
+def check_steadiness(edges: Edges) -> Steadiness:
     """Tell whether as many requests ended as were sent, between ramp and drain."""
-    window = get_steady_window(columns)
+    window = get_steady_window(edges)
     if window is None:
         return Steadiness(None, None, None, 0, 0, None, 0, "unknown")
-    arrivals, departures = (len(find_rows(columns, window, rule)) for rule in ("start-in", "end-in"))
-    sent, ended = columns.known("sent"), columns.known("ended")
+    counts = edges.count(window)
+    arrivals, departures = counts["start-in"], counts["end-in"]
     growth = arrivals - departures
     return Steadiness(
         window=window,
-        ramp=window.start - min(sent),
-        drain=max(ended) - window.stop,
+        ramp=window.start - edges.sent[0],
+        drain=edges.ended[-1] - window.stop,
         arrivals=arrivals,
         departures=departures,
         utilisation=Fraction(arrivals, departures) if departures else None,
@@ -79,22 +80,20 @@ def judge_growth(growth: int, arrivals: int) -> str:
     return "growing" if growth > 0 else "draining"
 
 
-def split_cold_start(columns: Columns) -> ColdStart | None:
+def split_cold_start(columns: Columns, edges: Edges) -> ColdStart | None:
     """Set apart what was sent before the first end; None where nothing was both sent and ended."""
-    ended = columns.known("ended")
     rows = [
         (sent, first)
         for code, sent, first in zip(columns.outcomes, columns.get("sent"), columns.get("first"), strict=True)
         if code == COMPLETED and MISSING not in (sent, first)
     ]
-    if not ended or not rows:
+    if not edges.ended or not rows:
         return None
-    edge = min(ended)
+    edge = edges.ended[0]
     burst = [first - sent for sent, first in rows if sent < edge]
     rest = [first - sent for sent, first in rows if sent >= edge]
-    offered = sum(sent != MISSING for sent in columns.get("sent"))
-    sent_early = sum(sent != MISSING and sent < edge for sent in columns.get("sent"))
-    return ColdStart(sent_early, offered, compute_mean(burst), compute_mean(rest))
+    early, sends = bisect_left(edges.sent, edge), len(edges.sent)
+    return ColdStart(early, sends, compute_mean(burst), compute_mean(rest))
 
 
 def compute_mean(values: Sequence[int]) -> Fraction | None:
@@ -102,28 +101,20 @@ def compute_mean(values: Sequence[int]) -> Fraction | None:
     return Fraction(sum(values), len(values)) if values else None
 
 
-def look_into(columns: Columns, window: Window) -> InWindow:
+def look_into(columns: Columns, edges: Edges, window: Window) -> InWindow:
     """Count what each rule attributes to a window; the p99 is of TTFT, of requests sent in it, by nearest rank."""
-    counts = {rule: find_rows(columns, window, rule) for rule in ("start-in", "end-in", "overlap")}
-    sent, first = columns.get("sent"), columns.get("first")
-    waits = [
-        first[row] - sent[row]
-        for row in counts["start-in"]
-        if first[row] != MISSING and columns.outcomes[row] == COMPLETED
-    ]
+    rows = zip(columns.outcomes, columns.get("sent"), columns.get("first"), strict=True)
+    waits = (
+        first - sent
+        for code, sent, first in rows
+        if window.start <= sent < window.stop and first != MISSING and code == COMPLETED
+    )
     population = Population(runs=make_runs(waits))
     p99 = population.at(-(-population.n * 99 // 100)) if population.n else None
-    return InWindow(
-        window, {rule: len(rows) for rule, rows in counts.items()}, count_tokens_in(columns, window), p99
-    )
+    return InWindow(window, edges.count(window), count_tokens_in(columns, window), p99)
 
 
 def move_edges(window: Window) -> Window:
     """Move both edges of a window in."""
     step = int((window.stop - window.start) * EDGE)
     return Window(window.start + step, window.stop - step)
-
-
-def get_peak(columns: Columns) -> int:
-    """Give the most requests in the system at once."""
-    return max((level for _, level in list_levels(columns)), default=0)

@@ -1,12 +1,15 @@
 """Throughput and backlog: what was delivered in the window, and how many requests were in the system [A11, A22]."""
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from refsched.metrics.columns import MISSING, Columns
 from refsched.metrics.window import NEVER_SENT, Window, get_window
 from refsched.units import Ticks, Tokens
+
+FOREVER: Ticks = 1 << 63
 
 __all__ = ["Backlog", "Throughput", "Window", "compute_backlog", "compute_throughput", "count_peak", "get_window"]
 
@@ -61,25 +64,29 @@ def divide(count: int | None, seconds: Fraction) -> Fraction | None:
 def compute_backlog(columns: Columns) -> Backlog:
     """Count how many requests were in the system; one that never ended stays in it."""
     rows = zip(columns.outcomes, columns.get("sent"), columns.get("first"), columns.get("ended"), strict=True)
-    sent = [(start, first, stop) for code, start, first, stop in rows if start != MISSING and code != NEVER_SENT]
-    last = max((start for start, _, _ in sent), default=0)
-    at_last = sum(stop == MISSING or stop > last for _, _, stop in sent)
-    waits = ((start, stop if first == MISSING else first) for start, first, stop in sent)
-    return Backlog(count_peak((start, stop) for start, _, stop in sent), at_last, count_peak(waits))
+    sent: list[Ticks] = []
+    answered: list[Ticks] = []
+    ended: list[Ticks] = []
+    for code, start, first, stop in rows:
+        if start != MISSING and code != NEVER_SENT:
+            sent.append(start)
+            ended.append(FOREVER if stop == MISSING else stop)
+            answered.append(ended[-1] if first == MISSING else first)
+    for times in (sent, answered, ended):
+        times.sort()
+    at_last = len(ended) - bisect_right(ended, sent[-1]) if sent else 0
+    return Backlog(count_peak(sent, ended), at_last, count_peak(sent, answered))
 
 
-def count_peak(stays: Iterable[tuple[Ticks, Ticks]]) -> int:
-    """Count the most stays that overlap; one that ends when another begins does not overlap it."""
-    changes: list[Ticks] = []
-    for start, stop in stays:
-        changes.append(start * 2 + 1)  # at one time, ends come before beginnings
-        if stop != MISSING:
-            changes.append(stop * 2)
-    level = peak = 0
-    for change in sorted(changes):
-        if change & 1:
-            level += 1
-            peak = max(peak, level)
-        else:
-            level -= 1
+def count_peak(starts: Sequence[Ticks], stops: Sequence[Ticks]) -> int:
+    """Count the most stays that overlap, given their beginnings in order and their ends in order.
+
+    One that ends when another begins does not overlap it.
+    """
+    peak = over = 0
+    for begun, start in enumerate(starts, 1):
+        while over < begun and stops[over] <= start:
+            over += 1
+        if begun - over > peak:
+            peak = begun - over
     return peak

@@ -4,7 +4,8 @@ A request is sent in a window when start <= sent < stop, and ends in it when sta
 side share nothing and leave nothing out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -14,6 +15,7 @@ from refsched.metrics.columns import MISSING, OUTCOMES, Columns
 from refsched.record import Outcome
 from refsched.units import Ticks, Tokens, to_seconds
 
+RULES = ("start-in", "end-in", "overlap")
 NEVER_SENT = OUTCOMES.index(Outcome.REJECTED)
 
 
@@ -45,14 +47,6 @@ def list_expired(columns: Columns) -> list[Ticks]:
     return [sent + timeout for each, sent, timeout in rows if each == code and MISSING not in (sent, timeout)]
 
 
-def get_steady_window(columns: Columns) -> Window | None:
-    """Find the time between ramp and drain: from the first end to the last send; None where there is none."""
-    sent, ended = columns.known("sent"), columns.known("ended")
-    if not sent or not ended or min(ended) >= max(sent):
-        return None
-    return Window(min(ended), max(sent))
-
-
 def get_level_window(columns: Columns, share: Fraction) -> Window | None:
     """Find the longest time in which at least `share` of the peak was in the system: SGLang's steady-state rule."""
     levels = list_levels(columns)
@@ -81,23 +75,53 @@ def list_levels(columns: Columns) -> list[tuple[Ticks, int]]:
     return list(zip(times, accumulate(map(changes.__getitem__, times)), strict=True))
 
 
-Rule = Callable[[Window, Ticks, Ticks], bool]
-RULES: Mapping[str, Rule] = {
-    "start-in": lambda window, sent, ended: sent != MISSING and window.start <= sent < window.stop,
-    "end-in": lambda window, sent, ended: ended != MISSING and window.start < ended <= window.stop,
-    "overlap": lambda window, sent, ended: sent != MISSING
-    and sent < window.stop
-    and (ended == MISSING or ended > window.start),
-}
-
-
 def find_rows(columns: Columns, window: Window, rule: str) -> Sequence[int]:
     """Number the rows that a rule attributes to a window; raise InputError for an unknown rule."""
-    if rule not in RULES:
-        raise InputError(f"{rule!r} is not one of {', '.join(RULES)}", field="--attribute")
-    is_in = RULES[rule]
+    pairs = enumerate(zip(columns.get("sent"), columns.get("ended"), strict=True))
+    start, stop = window.start, window.stop
+    if rule == "start-in":
+        return [row for row, (sent, _) in pairs if start <= sent < stop and sent != MISSING]
+    if rule == "end-in":
+        return [row for row, (_, ended) in pairs if start < ended <= stop and ended != MISSING]
+    if rule == "overlap":
+        return [
+            row for row, (sent, ended) in pairs if MISSING != sent < stop and (ended == MISSING or ended > start)
+        ]
+    raise InputError(f"{rule!r} is not one of {', '.join(RULES)}", field="--attribute")
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Hold when requests were sent and ended, each in order, to count quickly what lies in a window."""
+
+    sent: Sequence[Ticks]
+    ended: Sequence[Ticks]
+    ended_after_send: Sequence[Ticks]  # of those whose send is known
+
+    def count(self, window: Window) -> dict[str, int]:
+        """Count the requests that each rule attributes to a window."""
+        before_stop = bisect_left(self.sent, window.stop)
+        return {
+            "start-in": max(before_stop - bisect_left(self.sent, window.start), 0),
+            "end-in": max(bisect_right(self.ended, window.stop) - bisect_right(self.ended, window.start), 0),
+            "overlap": max(before_stop - bisect_right(self.ended_after_send, window.start), 0),
+        }
+
+
+def find_edges(columns: Columns) -> Edges:
+    """Put the sends and the ends of all requests in order."""
+    sent, ended = sorted(columns.known("sent")), sorted(columns.known("ended"))
+    if len(sent) == len(columns):
+        return Edges(sent, ended, ended)
     pairs = zip(columns.get("sent"), columns.get("ended"), strict=True)
-    return [row for row, (sent, ended) in enumerate(pairs) if is_in(window, sent, ended)]
+    return Edges(sent, ended, sorted(end for send, end in pairs if MISSING not in (send, end)))
+
+
+def get_steady_window(edges: Edges) -> Window | None:
+    """Find the time between ramp and drain: from the first end to the last send; None where there is none."""
+    if not edges.sent or not edges.ended or edges.ended[0] >= edges.sent[-1]:
+        return None
+    return Window(edges.ended[0], edges.sent[-1])
 
 
 def count_tokens_in(columns: Columns, window: Window) -> Tokens:

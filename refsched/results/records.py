@@ -7,6 +7,7 @@ A file may be gzipped, and may begin with a byte order mark. Memory does not gro
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from operator import le
 from pathlib import Path
 from types import NoneType
 
@@ -27,6 +28,7 @@ FIELDS = {
     *("id", "outcome", "planned_s", "sent_s", "prompt_tokens", "deliveries", "ended_s", "group", "clock"),
     *("output_tokens", "token_source", "server", "timeout_s", "reason"),
 }
+TIMES = ("planned_s", "sent_s", "ended_s")
 SERVER = ("queued_s", "scheduled_s", "first_token_s")
 
 
@@ -69,24 +71,39 @@ class RecordsFile:
         if not cells.keys() <= FIELDS:
             raise InputError("is no field of a record", field=quote(next(name for name in cells if name not in FIELDS)))
         get = cells.get
+        planned, sent, ended = self.read_three(cells)
+        server, timeout = get("server"), get("timeout_s")
         record = Record(
             id=self.read_id(get("id")),
             outcome=read_word(get("outcome"), "outcome", OUTCOMES),
-            planned=self.read_time(cells, "planned_s"),
-            sent=self.read_time(cells, "sent_s"),
+            planned=planned,
+            sent=sent,
             prompt_tokens=read_tokens(get("prompt_tokens"), "prompt_tokens"),
             deliveries=self.read_deliveries(get("deliveries")),
-            ended=self.read_time(cells, "ended_s"),
+            ended=ended,
             group=read_text(get("group"), "group") or "",
             clock=self.read_clock(get("clock")),
-            server=NO_SERVER if get("server") is None else self.read_server(get("server")),
+            server=NO_SERVER if server is None else self.read_server(server),
             reason=read_text(get("reason"), "reason"),
             output_tokens=read_tokens(get("output_tokens"), "output_tokens"),
             token_source=read_source(cells),
-            timeout=self.read_time(cells, "timeout_s"),
+            timeout=None if timeout is None else self.read_time(cells, "timeout_s"),
         )
         check_order(record)
         return start_at_zero(record) if record.clock == "request" else self.shift(record)
+
+    def read_three(self, cells: Cells) -> tuple[Ticks | None, Ticks | None, Ticks | None]:
+        """Read when a request was planned, sent and ended; each may be absent."""
+        values = [cells.get(name) for name in TIMES]
+        if None not in values:
+            try:
+                times, rounded = read_all_ticks(values)
+                self.rounded += rounded
+                return times[0], times[1], times[2]
+            except InputError:
+                pass  # read again, one by one, to name the field
+        planned, sent, ended = (self.read_time(cells, name) for name in TIMES)
+        return planned, sent, ended
 
     def read_id(self, value: object) -> str:
         """Read the id, which no record before had."""
@@ -142,9 +159,8 @@ class RecordsFile:
 
     def check_deliveries(self, columns: tuple[Sequence[object], Sequence[object], Sequence[object]]) -> Arrivals:
         """Check the three columns of a list of deliveries; the kinds may be left out."""
-        times = self.read_times(columns[0])
-        tokens = check_tokens(columns[1])
-        return Arrivals(times, tokens, check_kinds(columns[2]) or None)
+        seconds, tokens, kinds = columns
+        return Arrivals(self.read_times(seconds), check_tokens(tokens), check_kinds(kinds) if kinds else None)
 
     def read_times(self, seconds: Sequence[object]) -> list[Ticks]:
         """Read times that do not go back."""
@@ -154,7 +170,7 @@ class RecordsFile:
             place = next(index for index, each in enumerate(seconds) if not is_time(each))
             raise error.at(field=f"deliveries[{place}]") from None
         self.rounded += rounded
-        if times != sorted(times):
+        if not all(map(le, times, times[1:])):
             place = next(index for index, (before, at) in enumerate(pairwise(times), 1) if at < before)
             raise InputError("is before the one before it", field=f"deliveries[{place}]")
         return times
@@ -193,11 +209,12 @@ def split_deliveries(values: list[object]) -> tuple[list[object], list[object], 
 
 def check_tokens(values: Sequence[object]) -> Sequence[int | None]:
     """Return counts of tokens; raise InputError for what is neither a whole number nor null."""
-    tokens = [value for value in values if value is None or type(value) is int]
-    if len(tokens) == len(values) and min(filter(None, tokens), default=0) >= 0:
-        return tokens
-    place = next(index for index, value in enumerate(values) if not is_count(value))
-    raise InputError("has no count of tokens (a whole number, or null)", field=f"deliveries[{place}]")
+    if set(map(type, values)) == {int} and min(values) >= 0:  # type: ignore[type-var, operator]  # all are int
+        return values  # type: ignore[return-value]
+    for place, value in enumerate(values):
+        if not is_count(value):
+            raise InputError("has no count of tokens (a whole number, or null)", field=f"deliveries[{place}]")
+    return values  # type: ignore[return-value]
 
 
 def is_count(value: object) -> bool:
