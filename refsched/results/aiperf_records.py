@@ -168,7 +168,7 @@ class Raw:
 
 
 def make_raw_records(raws: Sequence["Raw"]) -> Iterator[Record]:
-    """Make Records of the raw export alone; without usage, the tokens are counted as chunks with text."""
+    """Make Records of the raw export alone; without usage, the tokens are not known."""
     origin = min((raw.start for raw in raws), default=0)
     for raw in raws:
         start = (raw.start - origin) * NS
@@ -182,8 +182,8 @@ def make_raw_records(raws: Sequence["Raw"]) -> Iterator[Record]:
             deliveries=to_deliveries(raw.stream, start),
             ended=to_ticks((raw.end - origin) * NS),
             reason=CUT if cut else "the request failed" if raw.failed else None,
-            output_tokens=usage if usage is not None else len(raw.stream.texts()),
-            token_source="usage" if usage is not None else "chunks",
+            output_tokens=usage,
+            token_source=None if usage is None else "usage",
         )
 
 

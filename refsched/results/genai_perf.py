@@ -90,11 +90,13 @@ def read_run(replies: Sequence[Reply] | None, summary: Fields | None, files: tup
     ledger = Ledger()
     if summary is not None:
         reproduce(ledger, summary, replies)
+    chunks = Sample(Decimal(len(reply.texts)) for reply in replies or () if reply.texts)
+    is_known = summary is not None and check_chunks(summary, chunks)
     return Run(
         tool=TOOL,
         label=label,
         files=files,
-        records=tuple(make_records(replies or ())),
+        records=tuple(make_records(replies or (), is_known)),
         reported=tuple(ledger.lines),
         success=judge_success(replies, summary),
         claims=get_claims(summary) if summary else {},
@@ -212,8 +214,8 @@ def count_goods(summary: Fields, replies: Sequence[Reply]) -> int | None:
 # WHAT ELSE THE FILES SAY
 
 
-def make_records(replies: Sequence[Reply]) -> Iterator[Record]:
-    """Make Records; times count from the first send."""
+def make_records(replies: Sequence[Reply], is_known: bool) -> Iterator[Record]:
+    """Make Records; times count from the first send. `is_known` says that each chunk with content is one token."""
     origin = min((reply.sent for reply in replies), default=Decimal(0))
     for reply in replies:
         start = reply.sent - origin
@@ -228,8 +230,8 @@ def make_records(replies: Sequence[Reply]) -> Iterator[Record]:
             deliveries=to_deliveries(reply.stream, start),
             ended=None if last is None else to_ticks(start + last),
             reason=None if whole else CUT if reply.texts else "no text came",
-            output_tokens=usage if usage is not None else len(reply.stream.texts()),
-            token_source="usage" if usage is not None else "chunks",
+            output_tokens=usage if usage is not None else len(reply.stream.texts()) if is_known else None,
+            token_source="usage" if usage is not None else "chunks" if is_known else None,
         )
 
 
@@ -273,7 +275,7 @@ def find_limits(replies: Sequence[Reply] | None) -> Iterator[str]:
         yield "no export: per-request values, gaps and the longest gap are unknown"
         return
     if not any(reply.stream.usage() for reply in replies):
-        yield "no usage from the server and no tokenizer: output tokens are counted as chunks with text"
+        yield "no usage from the server and no tokenizer: output tokens are known only where each chunk is one token"
     yield "no intended sends: how well the schedule was kept is unknown"
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from refsched.errors import InputError
 from refsched.results.fields import Fields
-from refsched.results.inference_perf_entries import Entry, judge_whole, make_records
+from refsched.results.inference_perf_entries import Entry, count_hidden, judge_whole, make_records
 from refsched.results.inference_perf_numbers import Slo, counts_by_server, reproduce
 from refsched.results.ledger import Ledger
 from refsched.results.run import Finding, Run, Success
@@ -68,10 +68,12 @@ def read_run(parts: Parts, label: str) -> Run:
         limits=tuple(find_limits(parts)),
         traps=tuple(find_traps(parts, whole)),
         contradictions=tuple(find_contradictions(parts)),
+        without=HIDDEN if count_hidden(entries) else frozenset(),
         slo={NAMES.get(name, name): value for name, value in parts.slo.items()},
     )
 
 
+HIDDEN = frozenset(("ttft.any", "ttft.reasoning", "ttft.chunk", "tpot.decode/(n-1)", "tpot.decode/(n-k1)", "itl.even"))
 NAMES = {"request_latency": "e2e"}
 
 
@@ -151,6 +153,13 @@ def find_traps(parts: Parts, whole: Mapping[str, bool] | None) -> Iterator[Findi
     short = [entry for entry in ok if not entry.has_times()]
     if short:
         yield Finding("short-outputs-dropped", f"{len(short)} successes of at most one token are in no TTFT statistic")
+    hidden = count_hidden(parts.entries or ())
+    if hidden:
+        yield Finding(
+            "reasoning-ignored",
+            f"in {hidden} successes the server counts more tokens than the content has: reasoning is neither timed nor "
+            "counted here, so TTFT is ttft.content and throughput leaves the reasoning out",
+        )
     zeros = sum(not entry.output(False) for entry in ok)
     if zeros:
         yield Finding("zero-entries", f"{zeros} outputs of no tokens enter the normalised time per token as 0")

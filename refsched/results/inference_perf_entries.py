@@ -177,6 +177,16 @@ def judge_whole(entries: Sequence[Entry]) -> dict[str, bool] | None:
     return {entry.id: entry.server_count(OUTPUT_KEYS) is not None for entry in ok} if told else None
 
 
+def count_hidden(entries: Sequence[Entry]) -> int:
+    """Count the successes in which the server counts more tokens than the content has, beyond one that ends it.
+
+    The tool keeps times of content only: what is hidden is reasoning, or text that it did not understand.
+    """
+    ok = [entry for entry in entries if entry.error is None and entry.streamed]
+    pairs = [(entry.server_count(OUTPUT_KEYS), entry.client_output or 0) for entry in ok]
+    return sum(server is not None and server > client + 1 for server, client in pairs)
+
+
 def make_records(entries: Sequence[Entry], whole: Mapping[str, bool] | None) -> Iterator[Record]:
     """Make Records; a chunk's tokens are those that the tool's tokenizer found in it."""
     origin = min((entry.start for entry in entries), default=Decimal(0))

@@ -171,6 +171,7 @@ def find_limits(fields: Fields) -> Iterator[str]:
         yield "no latencies: the end of a request is taken to be its last chunk"
     if not fields.has("start_times"):
         yield "no start times: nothing can be said across requests (arrivals, concurrency, windows)"
+    yield "reasoning_content is not recognised by this tool: of a model that reasons, TTFT is ttft.content"
     yield "tokens in a chunk are not stored: gaps are between chunks, and how many tokens came at once is unknown"
 
 
