@@ -11,6 +11,7 @@ RELATIVE = Decimal("1e-9")  # how near a recomputed number must come to the repo
 NOISE = Decimal("1e-15")  # what a tool's floats may leave where the exact result is 0
 CUT = "the stream was cut, and the tool counts it as success"
 GAPS = frozenset(("itl.chunk", "itl.even", "itl.burst", "longest_gap"))
+FIRST_TOKEN = frozenset(("ttft.any", "ttft.content", "tpot.decode/(n-1)", "tpot.decode/(n-k1)"))
 LAST_TOKEN = frozenset(
     ("e2e.last_token", "latency.from_schedule", "latency.from_send")
     + ("tpot.decode/(n-1)", "tpot.decode/(n-k1)", "tpot.e2e/n")

@@ -7,7 +7,7 @@ from typing import TypeVar
 from refsched.results.fields import Fields
 from refsched.results.ledger import Ledger
 from refsched.results.rows import Row, find_origin, make_record
-from refsched.results.run import Finding, Run, Success
+from refsched.results.run import FIRST_TOKEN, GAPS, Finding, Run, Success
 from refsched.results.vllm_numbers import Slo, reproduce_counts, reproduce_latency, reproduce_peaks, reproduce_rates
 
 TOOL = "vllm"
@@ -44,7 +44,7 @@ def read_run(fields: Fields, label: str, slo: Slo) -> Run:
         limits=tuple(find_limits(fields)),
         traps=tuple(find_traps(fields, rows)),
         contradictions=tuple(find_contradictions(fields, rows)),
-        without=frozenset(("e2e.stream_end",)),
+        without=frozenset(("e2e.stream_end",)) | (GAPS | FIRST_TOKEN if find_extra(rows) else frozenset()),
     )
 
 
@@ -192,9 +192,14 @@ def adds_up(row: Row) -> bool:
     return abs(row.first + sum(row.gaps or (), Decimal(0)) - row.latency) <= Decimal("1e-6")
 
 
+def find_extra(rows: Sequence[Row]) -> list[Row]:
+    """List the successes that have more chunks than tokens: some chunk, perhaps the first, had no text."""
+    return [row for row in rows if row.ok and row.gaps is not None and row.output and len(row.gaps) + 1 > row.output]
+
+
 def find_traps(fields: Fields, rows: Sequence[Row]) -> Iterator[Finding]:
     """Find what applies to this tool only."""
-    extra = [row for row in rows if row.ok and row.gaps is not None and row.output and len(row.gaps) + 1 > row.output]
+    extra = find_extra(rows)
     if extra:
         yield Finding(
             "empty-chunks-counted",
