@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import comb
 
 from refsched.metrics.population import Population
 
@@ -105,3 +106,25 @@ def count_needed(p: Fraction, level: Fraction = LEVEL, sides: int = 2) -> int:
         middle = (low + n) // 2
         low, n = (middle, n) if worst**middle > tail else (low, middle)
     return n
+
+
+@lru_cache(maxsize=256)
+def count_for_verdict(p: Fraction, level: Fraction, above: int) -> int:
+    """Count the fewest values of which `above` may exceed a limit while the quantile p is below it at that level.
+
+    One-sided: P(Binomial(n, 1 - p) <= above) must be at most 1 - level. MLPerf's early stopping asks for level 0.99.
+    """
+    n = above + 1
+    while not is_enough(n, p, level, above):
+        n *= 2
+    low = n // 2
+    while n - low > 1:
+        middle = (low + n) // 2
+        low, n = (low, middle) if is_enough(middle, p, level, above) else (middle, n)
+    return n
+
+
+def is_enough(n: int, p: Fraction, level: Fraction, above: int) -> bool:
+    """Tell whether so few values above a limit are improbable enough if the quantile were not below it."""
+    below = sum(comb(n, count) * (1 - p) ** count * p ** (n - count) for count in range(above + 1))
+    return below <= 1 - level

@@ -6,7 +6,7 @@ Each name is defined in spec/40-metrics.md. All are taken on the client's clock,
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress, repeat
-from operator import sub
+from operator import gt, sub
 from typing import NamedTuple
 
 from refsched.metrics.columns import MISSING, Columns
@@ -21,6 +21,7 @@ SPANS: Mapping[str, tuple[str, str]] = {  # name: (from, to)
     "e2e.last_token": ("sent", "last"),
     "e2e.usage": ("sent", "usage"),
     "e2e.stream_end": ("sent", "stream_end"),
+    "ttft.from_schedule": ("planned", "first"),
     "latency.from_schedule": ("planned", "last"),
     "latency.from_send": ("sent", "last"),
     "server.queued": ("queued", "scheduled"),
@@ -38,6 +39,7 @@ MEANINGS: Mapping[str, str] = {
     "ttft.content": "first chunk with content - sent",
     "ttft.reasoning": "first chunk with reasoning - sent",
     "ttft.chunk": "first chunk of any kind, even of no tokens - sent",
+    "ttft.from_schedule": "first chunk with tokens - planned",
     "e2e.last_token": "last chunk with tokens - sent",
     "e2e.usage": "usage chunk - sent",
     "e2e.stream_end": "end of the stream - sent",
@@ -77,12 +79,14 @@ def compute_ratio(columns: Columns, start: str, stop: str, less: str | int) -> R
     """Compute (stop - start) / (tokens - less) where all are known and the divisor is positive."""
     begun, ended, tokens = columns.get(start), columns.get(stop), columns.get("tokens")
     lessened = columns.get(less) if isinstance(less, str) else to_array(repeat(less, len(columns)))
-    divisors = to_array(map(sub, tokens, lessened)) if MISSING not in lessened else tokens
-    if any(MISSING in column for column in (begun, ended, tokens, lessened)) or min(divisors, default=1) < 1:
+    if any(MISSING in column for column in (begun, ended, tokens, lessened)):
         rows = zip(begun, ended, tokens, lessened, strict=True)
         has = [count > fewer and MISSING not in (since, to, fewer) for since, to, count, fewer in rows]
+    else:
+        has = list(map(gt, tokens, lessened))
+    if not all(has):
         begun, ended, tokens, lessened = (list(compress(each, has)) for each in (begun, ended, tokens, lessened))
-        divisors = to_array(map(sub, tokens, lessened))
+    divisors = to_array(map(sub, tokens, lessened))
     return Ratios(to_array(map(sub, ended, begun)), divisors, tokens)
 
 
