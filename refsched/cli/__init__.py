@@ -12,10 +12,10 @@ from types import ModuleType
 from typing import NoReturn
 
 from refsched import __version__
-from refsched.cli import measure, simulate, tables
+from refsched.cli import audit, measure, simulate, tables
 from refsched.errors import EngineError, InputError
 
-COMMANDS: Mapping[str, ModuleType] = {"tables": tables, "simulate": simulate, "measure": measure}
+COMMANDS: Mapping[str, ModuleType] = {"tables": tables, "simulate": simulate, "measure": measure, "audit": audit}
 BAD_INPUT, ENGINE_BROKE, INTERRUPTED = 2, 3, 130
 
 

@@ -16,7 +16,7 @@ from refsched.report.records import write_records
 from refsched.results.collect import TOOLS, collect_runs
 from refsched.results.compare import Difference, compare
 from refsched.results.crosschecks import find_contradictions
-from refsched.results.reference import compute_views, keep_known, make_reference, translate
+from refsched.results.reference import compute_views, keep_known, make_reference, part_unknown, translate
 from refsched.results.run import Run
 from refsched.results.traps import find_traps
 from refsched.units import TICKS_PER_SECOND
@@ -85,13 +85,14 @@ def to_targets(conditions: Sequence[Slo]) -> dict[str, Decimal]:
 def audit(run: Run, conditions: Sequence[Slo], method: str) -> Audit:
     """Audit one run; without conditions of the user's, the tool's own targets count."""
     kept, unjudged = keep_known(conditions, run) if conditions else translate(run.slo, run)
+    kept, unknown = part_unknown(run, kept)
     return Audit(
         run=run,
         reference=make_reference(run, method),
         contradictions=find_contradictions(run),
         traps=find_traps(run),
         conditions=kept,
-        unjudged=unjudged,
+        unjudged=[*unjudged, *unknown],
         views=compute_views(run, kept) if kept and run.records else [],
     )
 

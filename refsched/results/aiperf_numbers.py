@@ -87,7 +87,7 @@ def reproduce_pool(ledger: Ledger, metric: Fields, key: str, sample: Sample) -> 
     note = "; epoch nanoseconds as binary doubles, steps of 256 ns" if key in BINARY else ""
     definition = f"{DEFINITIONS.get(key, key)}{note}; standard deviation over n, quantiles linear between ranks"
     unit = metric.text("unit") or ""
-    if set(metric.data) == {"unit", "avg"}:
+    if key.endswith("_count") and not metric.has("count"):
         ledger.add(metric, "avg", unit, f"sum of {key} over requests", sample.total())
         return
     for name in metric.data:

@@ -85,6 +85,15 @@ def keep_known(conditions: Sequence[Slo], run: Run) -> tuple[list[Slo], list[str
     return kept, [slo.name for slo in chosen if slo.name in run.without]
 
 
+def part_unknown(run: Run, conditions: Sequence[Slo]) -> tuple[list[Slo], list[str]]:
+    """Part the conditions that no request of the file can be judged by, such as a TPOT without token counts."""
+    if not conditions or not run.records:
+        return list(conditions), []
+    fared = compute_goodput(collect(run.records), conditions, POLICIES[0], None).conditions
+    known = [each.slo for each in fared if each.met or each.missed or not each.unknown]
+    return known, [slo.name for slo in conditions if slo not in known]
+
+
 def compute_views(run: Run, conditions: Sequence[Slo]) -> list[View]:
     """Compute goodput under every policy, by the tool's idea of success and, where it differs, by the file's."""
     views = [("as the file shows it", run.records)]

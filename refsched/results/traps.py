@@ -78,7 +78,7 @@ def check_single(run: Run) -> Iterator[Finding]:
 
 def check_chunks(run: Run) -> Iterator[Finding]:
     """Several tokens come in one chunk, so gaps between chunks are not gaps between tokens."""
-    rows = [r for r in list_counted(run) if r.output_tokens and len(r.deliveries) > 1 and r.clock]
+    rows = [r for r in list_counted(run) if r.output_tokens and len(r.deliveries) > 1 and r.token_source != "requested"]
     if run.without & {"itl.chunk"} or not rows:
         return
     chunks = sum(each.kind in ("content", "reasoning") for record in rows for each in record.deliveries)
