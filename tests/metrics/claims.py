@@ -24,19 +24,30 @@ def load(text: str) -> Page:
 
 
 def write_out(records: Iterable[Mapping[str, object]]) -> Iterable[Mapping[str, object]]:
-    """Write out the records that stand for several."""
+    """Write out the records that stand for several; `every` says how much later each is than the one before."""
     for each in records:
         if "repeat" not in each:
             yield each
             continue
         for number in range(int(str(each["repeat"]))):
-            yield {**each["record"], "id": f"{each['record']['id']}{number}"}  # type: ignore[dict-item, index]
+            yield move(each["record"], number, each.get("every", {}))  # type: ignore[arg-type]
+
+
+def move(record: Mapping[str, object], number: int, every: Mapping[str, Decimal]) -> Mapping[str, object]:
+    """Give the record of a number a name of its own, and move its times."""
+    later = {name: Decimal(number) * every.get(name, 0) for name in ("planned_s", "sent_s", "received_s")}
+    moved = {**record, "id": f"{record['id']}{number}"}
+    for name, by in (*later.items(), ("ended_s", later["received_s"])):
+        if name in moved:
+            moved[name] = Decimal(str(moved[name])) + by
+    moved["deliveries"] = [[at + later["received_s"], *rest] for at, *rest in moved["deliveries"]]  # type: ignore[attr-defined]
+    return moved
 
 
 def measure_page(page: Page, folder: Path) -> Page:
     """Measure the records of a page under its settings, and give the JSON block back."""
     path = folder / "records.jsonl"
-    lines = (json.dumps(each, default=float) for each in write_out(page["records"]))  # type: ignore[arg-type]
+    lines = (to_json_text(to_exact(each)).replace("\n", " ") for each in write_out(page["records"]))  # type: ignore[arg-type]
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     settings = Settings(
         method=str(page.get("quantile", DEFAULT_METHOD)),
@@ -49,6 +60,15 @@ def measure_page(page: Page, folder: Path) -> Page:
         stall=parse_time(str(page["stall"])).ticks if "stall" in page else None,
     )
     return load(to_json_text(to_json(measure(RecordsFile(str(path)), settings=settings))))
+
+
+def to_exact(value: object) -> object:
+    """Turn decimals into rationals, which are written in full."""
+    if isinstance(value, Mapping):
+        return {name: to_exact(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [to_exact(each) for each in value]
+    return Fraction(value) if isinstance(value, Decimal) else value
 
 
 def find_differences(claim: object, found: object, place: str = "") -> list[str]:
