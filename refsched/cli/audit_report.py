@@ -268,7 +268,9 @@ def format_differences(differences: Sequence[Difference]) -> Iterable[str]:
         )
         for each in differences
     ]
-    note = "intervals: 95 % from order statistics; requests that share a batch are not independent, so true ones are wider"
+    note = (
+        "intervals: 95 % from order statistics; requests that share a batch are not independent, so true ones are wider"
+    )
     return ["", format_table(header, rows), note]
 
 

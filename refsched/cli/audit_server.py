@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from refsched.report.json_text import get_exact
 from refsched.report.table import format_table
-from refsched.results.reference import Reference, SHARED
+from refsched.results.reference import SHARED, Reference
 from refsched.units import TICKS_PER_SECOND, round_decimal
 
 Json = dict[str, object]
@@ -45,9 +45,11 @@ def format_server(server: Json, reference: Reference | None) -> Iterator[str]:
     yield ""
     yield f"server, since {server['since']}: quantiles lie between two bucket edges, in ms"
     latencies = server["latencies_s"]
-    rows = [row for name, each in latencies.items() for row in format_latency(name, each, reference)] if isinstance(
-        latencies, dict
-    ) else []
+    rows = (
+        [row for name, each in latencies.items() for row in format_latency(name, each, reference)]
+        if isinstance(latencies, dict)
+        else []
+    )
     yield format_table(("latency", "n", "quantile", "above", "at most", "client"), rows)
     for key in ("shares", "kv_usage", "resets"):
         if server[key]:

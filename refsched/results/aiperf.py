@@ -18,7 +18,9 @@ TOOL = "aiperf"
 def is_summary(data: Mapping[str, object]) -> bool:
     """Recognise the summary by its fields."""
     latency = data.get("request_latency")
-    return "request_count" in data and isinstance(latency, dict) and ("aiperf_version" in data or "schema_version" in data)
+    return (
+        "request_count" in data and isinstance(latency, dict) and ("aiperf_version" in data or "schema_version" in data)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,9 @@ def judge_success(parts: Parts) -> Success:
     ok = [entry for entry in entries or () if entry.row.ok]
     if ok and any(entry.source == "usage" for entry in ok):
         whole = sum(entry.source == "usage" for entry in ok)
-        because = "the server reports usage at the end of a whole stream; a counted success without it was cut or in error"
+        because = (
+            "the server reports usage at the end of a whole stream; a counted success without it was cut or in error"
+        )
         return Success(counted, whole, because)
     return Success(counted, None, "no usage in the records: a stream cut short looks like a whole one")
 

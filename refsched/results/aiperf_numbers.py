@@ -35,9 +35,7 @@ SPAN = "last (start + latency) - first start of valid requests; epoch nanosecond
 NO_WINDOW = "time-weighted over the phase, whose start and end are in the file only to the microsecond"
 
 
-def reproduce(
-    ledger: Ledger, summary: Fields, entries: Sequence[Entry] | None, window: tuple[int, int] | None
-) -> None:
+def reproduce(ledger: Ledger, summary: Fields, entries: Sequence[Entry] | None, window: tuple[int, int] | None) -> None:
     """Compute every number of the summary again."""
     totals = get_totals(summary, entries, window)
     pools = pool(entries) if entries is not None else {}
@@ -97,7 +95,7 @@ def reproduce_pool(ledger: Ledger, metric: Fields, key: str, sample: Sample) -> 
 
 
 def reproduce_adjusted(ledger: Ledger, metric: Fields, sample: Sample, entries: Sequence[Entry]) -> None:
-    """Compute the statistics again in which each failed request counts as +inf; those that are infinite are left out."""
+    """Compute the statistics again in which each failure counts as +inf; those that are infinite are left out."""
     failed = sum(not entry.row.ok for entry in entries)
     inflated = Sample([*sample.values, *[Decimal("Infinity")] * failed])
     unit = metric.text("unit") or ""
@@ -188,7 +186,14 @@ def add(first: Decimal | None, second: Decimal | None) -> Decimal | None:
 
 def read_totals(summary: Fields) -> dict[str, Decimal | None]:
     """Take the totals that others are computed from out of the summary itself."""
-    names = ("benchmark_duration", "request_count", "error_request_count", "total_isl", "total_osl", "good_request_count")
+    names = (
+        "benchmark_duration",
+        "request_count",
+        "error_request_count",
+        "total_isl",
+        "total_osl",
+        "good_request_count",
+    )
     inside = {name: summary.find_inside(name) for name in names}
     return {name: None if metric is None else metric.find("avg") for name, metric in inside.items()}
 

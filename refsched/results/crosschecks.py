@@ -63,7 +63,10 @@ def phase_slack(run: Run) -> Decimal:
 def check_totals(run: Run) -> Iterator[Finding]:
     """Input and output tokens together are at least the output tokens."""
     claims = run.claims
-    if has(claims, "total_throughput", "output_throughput") and claims["total_throughput"] < claims["output_throughput"]:
+    if (
+        has(claims, "total_throughput", "output_throughput")
+        and claims["total_throughput"] < claims["output_throughput"]
+    ):
         yield Finding(
             "total-below-output",
             f"total token throughput {claims['total_throughput']:.6g} is below that of output tokens "
@@ -77,7 +80,7 @@ def check_peak_output(run: Run) -> Iterator[Finding]:
     if has(claims, "peak_output", "output_throughput") and claims["peak_output"] < claims["output_throughput"]:
         yield Finding(
             "peak-below-average",
-            f"peak output {claims['peak_output']:.6g}/s is below the average {claims['output_throughput']:.6g} tokens/s: "
+            f"peak output {claims['peak_output']:.6g}/s is below the average {claims['output_throughput']:.6g}/s: "
             + ASKED * any(record.token_source == "requested" for record in run.records)
             + "the peak counts chunks, not tokens",
         )
@@ -115,7 +118,7 @@ def check_little(run: Run) -> Iterator[Finding]:
         if not is_close(implied, claims["mean_concurrency"], LOOSE):
             yield Finding(
                 "little-does-not-hold",
-                f"{claims['request_throughput']:.6g} requests/s of {claims['mean_e2e']:.6g} s each make {implied:.6g} at "
+                f"{claims['request_throughput']:.6g} requests/s of {claims['mean_e2e']:.6g} s make {implied:.6g} at "
                 f"once, but mean concurrency is {claims['mean_concurrency']:.6g}",
             )
 
@@ -178,7 +181,9 @@ def check_order(run: Run) -> Iterator[Finding]:
             groups.setdefault(family, {})[key] = line.value
     for family, values in groups.items():
         ordered = sorted(values.items(), key=lambda pair: rank(pair[0]))
-        wrong = next((b for (_, a), b in zip(ordered, ordered[1:], strict=False) if b[1] < a and not is_same(a, b[1])), None)
+        wrong = next(
+            (b for (_, a), b in zip(ordered, ordered[1:], strict=False) if b[1] < a and not is_same(a, b[1])), None
+        )
         if wrong is not None:
             yield Finding("quantiles-out-of-order", f"{family}: {wrong[0]} is {wrong[1]}, below a lower quantile")
 
@@ -219,7 +224,9 @@ def check_span(run: Run) -> Iterator[Finding]:
     """A run is at least as long as from its first send to its last end."""
     claims = run.claims
     sent = [record.sent for record in run.records if record.sent is not None and record.clock == "run"]
-    ended = [r.ended for r in run.records if r.ended is not None and r.clock == "run" and r.outcome.value == "completed"]
+    ended = [
+        r.ended for r in run.records if r.ended is not None and r.clock == "run" and r.outcome.value == "completed"
+    ]
     if not has(claims, "duration") or not sent or not ended or run.tool in ("guidellm", "aiperf", "genai-perf"):
         return
     span = Decimal(max(ended) - min(sent)) / 10**12

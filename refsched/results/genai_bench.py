@@ -108,9 +108,7 @@ def get_values(entries: Sequence[Entry], key: str) -> list[Decimal]:
 # REPRODUCTION
 
 
-def reproduce(
-    ledger: Ledger, totals: Fields, entries: Sequence[Entry], kept: Sequence[Entry], unit: str
-) -> None:
+def reproduce(ledger: Ledger, totals: Fields, entries: Sequence[Entry], kept: Sequence[Entry], unit: str) -> None:
     """Compute every number again."""
     reproduce_totals(ledger, totals, entries, kept)
     stats = totals.inside("stats")
@@ -127,9 +125,7 @@ def reproduce(
                 ledger.add(part, name, unit if key in TIMES else "", definition, again)
 
 
-def reproduce_totals(
-    ledger: Ledger, totals: Fields, entries: Sequence[Entry], kept: Sequence[Entry]
-) -> None:
+def reproduce_totals(ledger: Ledger, totals: Fields, entries: Sequence[Entry], kept: Sequence[Entry]) -> None:
     """Compute counts and rates again."""
     duration = totals.find("run_duration")
     ok = [entry for entry in entries if entry.is_ok()]
@@ -138,7 +134,11 @@ def reproduce_totals(
     reason = "the file holds no clock of the run to check it"
     ledger.skip(totals, "run_duration", "s", "clock from before the start to after the stop, in ticks of 1 s", reason)
     numbers: Mapping[str, tuple[Decimal | int | None, str, str]] = {
-        "mean_output_throughput_tokens_per_s": (divide(sums["num_output_tokens"], duration), "tokens/s", "output tokens"),
+        "mean_output_throughput_tokens_per_s": (
+            divide(sums["num_output_tokens"], duration),
+            "tokens/s",
+            "output tokens",
+        ),
         "mean_input_throughput_tokens_per_s": (divide(sums["num_input_tokens"], duration), "tokens/s", "input tokens"),
         "mean_total_tokens_throughput_tokens_per_s": (divide(sums["total_tokens"], duration), "tokens/s", "all tokens"),
         "requests_per_second": (divide(len(ok), duration), "requests/s", "successes"),

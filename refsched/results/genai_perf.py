@@ -160,9 +160,7 @@ def reproduce_statistics(ledger: Ledger, metric: Fields, key: str, sample: Sampl
             ledger.add(metric, name, metric.text("unit") or "", definition, statistic(sample))
 
 
-def reproduce_rate(
-    ledger: Ledger, summary: Fields, metric: Fields, key: str, replies: Sequence[Reply] | None
-) -> None:
+def reproduce_rate(ledger: Ledger, summary: Fields, metric: Fields, key: str, replies: Sequence[Reply] | None) -> None:
     """Compute a count or a rate again."""
     unit = metric.text("unit") or ""
     with_text = [reply for reply in replies or () if reply.texts]
@@ -285,8 +283,8 @@ def find_traps(replies: Sequence[Reply]) -> Iterator[Finding]:
     if reasoning:
         yield Finding(
             "reasoning-ignored",
-            f"{reasoning} requests have reasoning text, which this tool neither times nor counts: its TTFT is ttft.content "
-            "and its token counts leave the reasoning out",
+            f"{reasoning} requests have reasoning text, which this tool neither times nor counts: its TTFT is "
+            "ttft.content and its token counts leave the reasoning out",
         )
     empty = sum(not reply.texts for reply in replies)
     if empty:

@@ -133,7 +133,11 @@ def get_claims(bench: Fields) -> dict[str, Decimal]:
     claims: dict[str, Decimal | None] = {"duration": bench.find("duration")}
     totals = metrics.find_inside("request_totals")
     if totals is not None:
-        claims |= {"completed": totals.find("successful"), "failed": totals.find("errored"), "total": totals.find("total")}
+        claims |= {
+            "completed": totals.find("successful"),
+            "failed": totals.find("errored"),
+            "total": totals.find("total"),
+        }
     for key, name in LATENCIES.items():
         claims |= read_latency(metrics, key, name, Decimal(1000))
     claims |= read_latency(metrics, "request_latency", "e2e", Decimal(1))
@@ -170,7 +174,7 @@ def find_limits(bench: Bench) -> Iterator[str]:
     yield "no per-chunk times: longest gap unknown (only the first and the last token have times)"
     if not is_all(bench):
         kept = sum(map(len, bench.items.values()))
-        yield f"the file keeps a sample of {kept} requests (sample_size): statistics over all of them cannot be computed again"
+        yield f"the file keeps a sample of {kept} requests (sample_size): statistics over all cannot be computed again"
     yield "all times are wall-clock seconds in binary doubles: steps of 0.24 µs, and a stepped clock would go unseen"
 
 
@@ -184,7 +188,9 @@ def find_traps(bench: Bench) -> Iterator[Finding]:
     yield Finding("weighted-by-tokens", "TPOT and ITL are weighted by tokens here, so long answers count more")
     zero = [item for item in bench.items["successful"] if item.inter_token() is None or item.ttft() is None]
     if zero:
-        yield Finding("zero-entries", f"{len(zero)} kept successes lack a TTFT or ITL, which enters as 0 (weight n - 1)")
+        yield Finding(
+            "zero-entries", f"{len(zero)} kept successes lack a TTFT or ITL, which enters as 0 (weight n - 1)"
+        )
     chunks = [i for i in bench.items["successful"] if i.output is not None and 0 < i.token_iterations < i.output]
     if chunks:
         yield Finding(

@@ -123,7 +123,9 @@ def judge_success(parts: Parts, whole: Mapping[str, bool] | None) -> Success:
     entries = parts.entries
     counted = sum(entry.error is None for entry in entries or ())
     if entries is not None and whole is not None:
-        because = "the server reports usage at the end of a whole stream; a counted success without it was cut or in error"
+        because = (
+            "the server reports usage at the end of a whole stream; a counted success without it was cut or in error"
+        )
         return Success(counted, sum(whole.values()), because)
     if parts.summary is None:
         return Success(counted, None, "no usage in the entries: a stream cut short looks like a whole one")

@@ -82,7 +82,9 @@ def reproduce_load(ledger: Ledger, report: Fields, entries: Sequence[Entry]) -> 
     ledger.add(report, "benchmark_time_seconds", "s", definition, find_duration(entries))
     ledger.add(load, "count", "requests", "requests of the file", len(entries))
     ledger.add(load, "send_duration", "s", "last start - first start", span)
-    ledger.add(load, "achieved_rate", "requests/s", "requests / send_duration", divide(len(entries), span) or Decimal(0))
+    ledger.add(
+        load, "achieved_rate", "requests/s", "requests / send_duration", divide(len(entries), span) or Decimal(0)
+    )
     delay = load.find_inside("schedule_delay")
     if delay is not None:
         ledger.skip_all(delay, delay.data, "s", "start - intended send", NO_PLAN)
@@ -99,9 +101,7 @@ def reproduce_sample(
             ledger.add(part, name, unit, definition, statistic(sample))
 
 
-def reproduce_rates(
-    ledger: Ledger, good: Fields, ok: Sequence[Entry], duration: Decimal, by_server: bool
-) -> None:
+def reproduce_rates(ledger: Ledger, good: Fields, ok: Sequence[Entry], duration: Decimal, by_server: bool) -> None:
     """Compute the rates again."""
     rates = good.find_inside("throughput")
     inputs, outputs = sum(entry.prompt for entry in ok), sum(entry.output(by_server) for entry in ok)
@@ -121,9 +121,7 @@ def reproduce_rates(
             ledger.add(rates, key, unit, definition + " / (last end - first start)", again)
 
 
-def reproduce_tokens(
-    ledger: Ledger, good: Fields, bad: Fields, ok: Sequence[Entry], failed: Sequence[Entry]
-) -> None:
+def reproduce_tokens(ledger: Ledger, good: Fields, bad: Fields, ok: Sequence[Entry], failed: Sequence[Entry]) -> None:
     """Count the tokens again: prompts, the client's outputs, and the server's where it said them."""
     reproduce_prompts(ledger, good, ok)
     reproduce_prompts(ledger, bad, failed)
@@ -196,7 +194,9 @@ def reproduce_goodput(ledger: Ledger, good: Fields, ok: Sequence[Entry], slo: Sl
     ledger.add(part, "good_requests", "requests", f"number {rule}", len(chosen))
     ledger.add(part, "total_requests", "requests", "successes", len(ok))
     ledger.add(part, "goodput_percentage", "%", f"share {rule}", divide(len(chosen) * 100, len(ok)))
-    ledger.add(part, "request_goodput", "requests/s", f"number {rule} / span of successes", divide(len(chosen), duration))
+    ledger.add(
+        part, "request_goodput", "requests/s", f"number {rule} / span of successes", divide(len(chosen), duration)
+    )
     ledger.add(part, "token_goodput", "tokens/s", f"tokens in and out {rule} / span", divide(tokens, duration))
     for name in slo:
         met = sum(meets(each.get(name), slo[name], "fail") for each in values)

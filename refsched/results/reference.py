@@ -21,7 +21,10 @@ POLICIES = (
     Policy("exclude", "drop", "completed"),
 )
 SHARED = {"ttft": "ttft.any", "tpot": "tpot.decode/(n-1)", "itl": "itl.chunk", "e2e": "e2e.last_token"}
-ANOTHER = {"e2e.last_token": "e2e.stream_end", "ttft.any": "ttft.content"}  # what stands in where a file does not support the first
+ANOTHER = {
+    "e2e.last_token": "e2e.stream_end",
+    "ttft.any": "ttft.content",
+}  # what stands in where a file does not support the first
 ASKED = {"ttft": "ttft.any", "tpot": "tpot.decode/(n-1)", "e2e": "e2e.last_token", "itl": "tpot.decode/(n-1)"}
 
 

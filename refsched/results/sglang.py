@@ -146,10 +146,12 @@ def find_traps(fields: Fields, rows: Sequence[Row]) -> Iterator[Finding]:
         yield Finding("zero-entries", f"{empty} successes have TTFT 0: a stream without text enters the mean as 0")
     if rows:
         failed = sum(not row.ok for row in rows)
-        yield from [Finding("failures-not-reported", f"{failed} of {len(rows)} requests failed, and no field says so")] * (
-            failed > 0
-        )
-    tail = "the clock runs to the [DONE] line: whatever the server sends after the last token is inside latency and TPOT"
+        yield from [
+            Finding("failures-not-reported", f"{failed} of {len(rows)} requests failed, and no field says so")
+        ] * (failed > 0)
+    tail = (
+        "the clock runs to the [DONE] line: whatever the server sends after the last token is inside latency and TPOT"
+    )
     yield Finding("tail-inside-clock", tail)
 
 
@@ -158,4 +160,6 @@ def find_contradictions(fields: Fields, rows: Sequence[Row]) -> Iterator[Finding
     mean = fields.find("mean_e2e_latency_ms")
     least = make_samples([row for row in rows if row.ok])["e2e_latency"].mean()
     if mean is not None and least is not None and mean < least * 1000 and not is_same(mean, least * 1000):
-        yield Finding("shorter-than-its-chunks", f"mean latency {mean} ms, but the chunks alone take {least * 1000:.6g} ms")
+        yield Finding(
+            "shorter-than-its-chunks", f"mean latency {mean} ms, but the chunks alone take {least * 1000:.6g} ms"
+        )

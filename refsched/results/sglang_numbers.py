@@ -33,7 +33,9 @@ def reproduce_counts(ledger: Ledger, fields: Fields, rows: Sequence[Row]) -> Non
         ledger.skip_all(fields, counts, "count", "over successes", NO_DETAIL)
     else:
         ledger.add(fields, "completed", "requests", "requests without an error text", len(ok))
-        ledger.add(fields, "total_output_tokens", "tokens", "output_lens over successes", sum(r.output or 0 for r in ok))
+        ledger.add(
+            fields, "total_output_tokens", "tokens", "output_lens over successes", sum(r.output or 0 for r in ok)
+        )
         for key in ("total_input_tokens", "total_input_text_tokens"):
             reproduce_input(ledger, fields, key, inputs)
     retokenised = "tokenizer's count of the generated texts of successes"
@@ -42,7 +44,7 @@ def reproduce_counts(ledger: Ledger, fields: Fields, rows: Sequence[Row]) -> Non
 
 
 def reproduce_input(ledger: Ledger, fields: Fields, key: str, inputs: int) -> None:
-    """Sum the inputs again where the file keeps the data set's lengths; the server's, where it says them, replace them."""
+    """Sum the inputs again where the file keeps the data set's lengths; the server's counts replace them."""
     if fields.find(key) == inputs:
         ledger.add(fields, key, "tokens", "input_lens over successes", inputs)
     else:
@@ -90,7 +92,9 @@ def reproduce_latency(ledger: Ledger, fields: Fields, ok: Sequence[Row]) -> None
             reproduce_to_end(ledger, fields, key, DEFINITIONS[match[2]], (statistic, sample))
 
 
-def reproduce_to_end(ledger: Ledger, fields: Fields, key: str, definition: str, again: tuple[Statistic, Sample]) -> None:
+def reproduce_to_end(
+    ledger: Ledger, fields: Fields, key: str, definition: str, again: tuple[Statistic, Sample]
+) -> None:
     """Enter a number that runs to the end of the stream: reproduced where the last chunk ended it, else unsupported."""
     statistic, sample = again
     computed = to_milliseconds(statistic(sample)) or Decimal(0)

@@ -22,7 +22,13 @@ def histogram(name: str, buckets: Mapping[str, int], total: float, replica: str 
     lines = [f'{name}_bucket{{engine="{replica}",{LE}="{edge}"}} {count}' for edge, count in buckets.items()]
     count = list(buckets.values())[-1]
     return "\n".join(
-        [f"# TYPE {name} histogram", *lines, f'{name}_sum{{engine="{replica}"}} {total}', f'{name}_count{{engine="{replica}"}} {count}', ""]
+        [
+            f"# TYPE {name} histogram",
+            *lines,
+            f'{name}_sum{{engine="{replica}"}} {total}',
+            f'{name}_count{{engine="{replica}"}} {count}',
+            "",
+        ]
     )
 
 

@@ -1,4 +1,4 @@
-"""Files that cannot be audited: exit code 2 and one clear line that names the file, and the field where there is one."""
+"""Files that cannot be audited: exit code 2, and one clear line that names the file and the field."""
 
 import gzip
 import json
@@ -153,9 +153,7 @@ def test_a_bad_file_is_refused_in_one_line(name: str, shell: Shell, tmp_path: Pa
     assert line.startswith(str(tmp_path)), line
 
 
-def test_a_line_of_endless_length_is_refused(
-    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_of_endless_length_is_refused(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("refsched.results.load.LONGEST_VALUE", 1 << 20)
     long = json.dumps(ex.SGLANG) + "\n" + json.dumps(ex.SGLANG | {"tag": "x" * (1 << 21)}) + "\n"
     assert "row 2: is a line of more than" in shell.refuse("audit", str(text(long, "r.jsonl")(tmp_path)))

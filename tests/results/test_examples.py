@@ -163,7 +163,9 @@ def test_a_success_without_usage_was_cut(tmp_path: Path) -> None:
 def test_the_export_shows_streams_that_were_cut_and_errors_inside(tmp_path: Path) -> None:
     request = ("experiments", 0, "requests", 0)
     parts = ex.PERF_EXPORT["experiments"][0]["requests"][0]["response_outputs"]
-    open_end = ex.change(ex.PERF_EXPORT, *request, "response_outputs", to=[*parts[:2], ex.sse({"content": " b"}), parts[0]])
+    open_end = ex.change(
+        ex.PERF_EXPORT, *request, "response_outputs", to=[*parts[:2], ex.sse({"content": " b"}), parts[0]]
+    )
     inside = [*parts[:3], {"response": 'data: {"error": {"message": "engine died"}}\n\n'}]
     for value in (open_end, ex.change(ex.PERF_EXPORT, *request, "response_outputs", to=inside)):
         (run,) = collect_runs([str(ex.write(tmp_path, "profile_export.json", value))])
