@@ -9,6 +9,7 @@ from refsched.errors import InputError
 from refsched.results.aiperf_numbers import reproduce
 from refsched.results.aiperf_records import MS, Entry, Raw, make_raw_records, make_records
 from refsched.results.fields import Fields
+from refsched.results.fitting import Pair, check_requests
 from refsched.results.ledger import Ledger
 from refsched.results.run import GAPS, Finding, Run, Success
 
@@ -61,7 +62,7 @@ def read_run(parts: Parts, label: str) -> Run:
         claims=get_claims(parts.summary) if parts.summary else {},
         limits=tuple(find_limits(parts)),
         traps=tuple(find_traps(parts)),
-        contradictions=tuple(find_contradictions(entries)),
+        contradictions=(*find_contradictions(entries), *check_requests(map(list_derived, entries))),
         slo=get_slo(parts.summary) if parts.summary else {},
         without=frozenset() if raws or any(entry.row.gaps is not None for entry in entries) else GAPS,
     )
@@ -138,6 +139,10 @@ def judge_success(parts: Parts) -> Success:
             "the server reports usage at the end of a whole stream; a counted success without it was cut or in error"
         )
         return Success(counted, whole, because)
+    usage = parts.summary.find_inside("usage_completion_tokens") if parts.summary and entries is None else None
+    told = usage.find_count("count") if usage else None
+    if told is not None and told < counted:
+        return Success(counted, told, f"only {told} of the successes have usage, which the server reports at the end")
     return Success(counted, None, "no usage in the records: a stream cut short looks like a whole one")
 
 
@@ -177,6 +182,20 @@ def adds_up(entry: Entry) -> bool:
     if row.latency is None or row.first is None:
         return True
     return abs(row.first + sum(row.gaps or (), Decimal(0)) - row.latency) <= Decimal("1e-6")
+
+
+def list_derived(entry: Entry) -> tuple[str, dict[str, Pair]]:
+    """Give the derived numbers of a request; its ITL divides by n less the tokens of the first chunk, one or more."""
+    ttft, latency, itl = map(entry.value, ("time_to_first_token", "request_latency", "inter_token_latency"))
+    count = entry.value("output_sequence_length")
+    pairs: dict[str, Pair] = {}
+    if ttft is not None and latency is not None:
+        decode = latency - ttft
+        pairs["decode_duration"] = (entry.value("decode_duration"), decode)
+        if itl and count and count > 1:
+            parts = min(max((decode / itl).to_integral_value(), Decimal(1)), count - 1)
+            pairs["inter_token_latency"] = (itl, decode / parts)
+    return entry.row.id, pairs
 
 
 def find_traps(parts: Parts) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from refsched.errors import InputError
 from refsched.record import Delivery, Outcome, Record
 from refsched.results.fields import Fields
+from refsched.results.fitting import Pair, check_requests
 from refsched.results.ledger import Ledger, get_statistic
 from refsched.results.rows import to_ticks
 from refsched.results.run import GAPS, LAST_TOKEN, Finding, Run, Success, is_same
@@ -69,7 +70,7 @@ def read_run(fields: Fields, label: str) -> Run:
         limits=LIMITS,
         without=GAPS | LAST_TOKEN,
         traps=tuple(find_traps(entries, kept)),
-        contradictions=tuple(find_contradictions(totals, entries)),
+        contradictions=(*find_contradictions(totals), *check_requests(map(list_derived, entries))),
     )
 
 
@@ -242,23 +243,23 @@ def find_traps(entries: Sequence[Entry], kept: Sequence[Entry]) -> Iterator[Find
         )
 
 
-def find_contradictions(totals: Fields, entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Find an error rate of 0 beside errors, and requests whose own numbers do not fit."""
+def find_contradictions(totals: Fields) -> Iterator[Finding]:
+    """Find an error rate of 0 beside errors."""
     failed = totals.find_count("num_error_requests") or 0
     if totals.find("error_rate") == 0 and failed:
         total = totals.find_count("num_requests")
         yield Finding("error-rate-zero", f"error_rate is 0, but {failed} of {total} requests are counted as errors")
-    odd = [entry for entry in entries if entry.is_ok() and not fits(entry)]
-    if odd:
-        yield Finding(
-            "latency-parts",
-            f"{len(odd)} requests have ttft + output_latency other than e2e_latency, first in row {odd[0].fields.row}",
-        )
 
 
-def fits(entry: Entry) -> bool:
-    """Say whether a request's parts add up."""
-    ttft, decode, latency = (entry.values[key] for key in ("ttft", "output_latency", "e2e_latency"))
-    if ttft is None or decode is None or latency is None:
-        return True
-    return abs(ttft + decode - latency) <= Decimal("1e-6") * max(latency, Decimal(1))
+def list_derived(entry: Entry) -> tuple[str, dict[str, Pair]]:
+    """Give each derived number of a request as written and as it follows from the others."""
+    value = entry.values
+    ttft, latency, count, prompt = (value[k] for k in ("ttft", "e2e_latency", "num_output_tokens", "num_input_tokens"))
+    pairs: dict[str, Pair] = {}
+    if ttft is not None and latency is not None:
+        pairs["output_latency"] = (value["output_latency"], latency - ttft)
+        if count is not None and count > 1:
+            pairs["tpot"] = (value["tpot"], (latency - ttft) / (count - 1))
+    if count is not None and prompt is not None:
+        pairs["total_tokens"] = (value["total_tokens"], prompt + count)
+    return str(entry.fields.row), pairs

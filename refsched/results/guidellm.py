@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from refsched.record import Delivery, Outcome, Record
 from refsched.results.fields import Fields
+from refsched.results.fitting import check_requests
 from refsched.results.guidellm_items import Item, read_item
 from refsched.results.guidellm_numbers import STATUSES, Bench, Window, get_slo, is_all, reproduce, since
 from refsched.results.ledger import Ledger
@@ -201,6 +202,7 @@ def find_traps(bench: Bench) -> Iterator[Finding]:
 
 def find_contradictions(bench: Bench) -> Iterator[Finding]:
     """Find intended sends that cannot be of this run's clock."""
+    yield from check_requests(item.derive() for status in STATUSES for item in bench.items[status])
     start = bench.window[0]
     odd = [
         item

@@ -7,7 +7,7 @@ doubles; exact arithmetic would give other ranks and other rates.
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 PROBABILITIES = {
@@ -35,6 +35,7 @@ class Distribution:
 
     statistics: Statistics
     percentiles: Statistics
+    sample: Sequence[float] = ()  # the values in order, where each has the weight 1
 
 
 def summarise(pairs: Weighted, count: int | None = None) -> Distribution:
@@ -50,7 +51,9 @@ def summarise(pairs: Weighted, count: int | None = None) -> Distribution:
     total = math.fsum(kept.values())
     if total <= LEAST:
         kept, total = dict.fromkeys(kept, 1.0), float(len(kept))
-    return summarise_shares(list(kept), [weight / total for weight in kept.values()], count)
+    plain = all(weight == 1.0 for _, weight in pairs)
+    sample = sorted(value for value, _ in pairs) if plain else ()
+    return replace(summarise_shares(list(kept), [weight / total for weight in kept.values()], count), sample=sample)
 
 
 def make_empty(count: int) -> Distribution:

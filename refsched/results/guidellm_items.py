@@ -20,6 +20,9 @@ TIMES = (
 )
 
 
+DERIVED = ("request_latency", "time_to_first_token_ms", "time_per_output_token_ms", "inter_token_latency_ms")
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """Hold one request; times are epoch seconds, exact as written."""
@@ -36,6 +39,7 @@ class Item:
     root: bool
     reasoning: bool
     error: str | None
+    written: Mapping[str, Decimal | None]  # the numbers that the tool derived and wrote beside the times
 
     def time(self, name: str) -> float | None:
         """Give a time as the double that the tool worked with."""
@@ -73,6 +77,12 @@ class Item:
     def latency(self) -> float | None:
         """Give the time to the end of the stream, in s."""
         return self.between("request_start", "request_end")
+
+    def derive(self) -> tuple[str, dict[str, tuple[Decimal | None, Decimal | None]]]:
+        """Give each derived number as written and as it follows from the times."""
+        again = (self.latency(), self.ttft(), self.per_output_token(), self.inter_token())
+        exact = (None if value is None else Decimal(value) for value in again)
+        return self.id, {name: (self.written[name], value) for name, value in zip(DERIVED, exact, strict=True)}
 
     def per_output_token(self) -> float | None:
         """Give (last token - send) / n in ms, the time to first token included."""
@@ -139,6 +149,7 @@ def read_item(fields: Fields, status: str) -> Item:
         root=not info.get("preceding_nodes"),
         reasoning=bool(fields.get("reasoning_output")),
         error=info.text("error"),
+        written={name: fields.find(name) for name in DERIVED},
     )
 
 

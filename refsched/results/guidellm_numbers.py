@@ -7,12 +7,11 @@ from decimal import Decimal
 from refsched.results.fields import Fields
 from refsched.results.guidellm_distribution import Distribution, summarise, summarise_concurrency, summarise_rate
 from refsched.results.guidellm_items import Item
+from refsched.results.guidellm_ledger import SAMPLED, add_float, enter, enter_intervals
 from refsched.results.ledger import Ledger
 from refsched.results.rows import to_ticks
 
 STATUSES = ("successful", "incomplete", "errored")
-SAMPLED = "the file keeps a sample of the requests (sample_size), so this cannot be computed again"
-NOTE = "; in the tool's binary doubles, quantiles by cumulative sum, standard deviation over the weights"
 DEFINITIONS = {
     "request_latency": "e2e.stream_end: request_end - request_start, s; missing counts as 0",
     "time_to_first_token_ms": "ttft.any: first token of any kind - request_start",
@@ -167,26 +166,15 @@ def reproduce_statuses(ledger: Ledger, bench: Bench, part: Fields, key: str, mad
         if inside is not None:
             statuses = STATUSES if status == "total" else (status,)
             known = is_all(bench) if status == "total" else bench.whole[status]
-            enter(ledger, inside, definition, made(statuses), known)
+            again = made(statuses)
+            enter(ledger, inside, definition, again, known)
+            enter_intervals(ledger, inside, again, get_confidence(bench), known)
 
 
-def enter(ledger: Ledger, part: Fields, definition: str, again: Distribution, known: bool) -> None:
-    """Enter the statistics of one distribution."""
-    percentiles = part.find_inside("percentiles")
-    unit = "ms" if "_ms" in part.path else ""
-    for name, value in again.statistics.items():
-        add_float(ledger, part, name, unit, definition, value if known else None)
-    for name, value in again.percentiles.items() if percentiles else ():
-        if percentiles is not None:
-            add_float(ledger, percentiles, name, unit, definition, value if known else None)
-
-
-def add_float(ledger: Ledger, part: Fields, name: str, unit: str, definition: str, value: float | None) -> None:
-    """Enter one number; None stands for one that the sample in the file cannot give."""
-    if value is None:
-        ledger.skip(part, name, unit, definition + NOTE, SAMPLED)
-    else:
-        ledger.add(part, name, unit, definition + NOTE, Decimal(value))
+def get_confidence(bench: Bench) -> float:
+    """Give the level of the intervals that the tool was asked for."""
+    config = bench.fields.find_inside("config")
+    return float(config.find("confidence") or 0) if config else 0.0
 
 
 def reproduce_totals(ledger: Ledger, bench: Bench, metrics: Fields) -> None:

@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from refsched.errors import InputError
 from refsched.results.fields import Fields
-from refsched.results.inference_perf_entries import Entry, count_hidden, judge_whole, make_records
+from refsched.results.fitting import check_requests
+from refsched.results.inference_perf_entries import Entry, count_hidden, judge_whole, list_derived, make_records
 from refsched.results.inference_perf_numbers import Slo, counts_by_server, reproduce
 from refsched.results.ledger import Ledger
 from refsched.results.run import Finding, Run, Success
@@ -67,7 +68,7 @@ def read_run(parts: Parts, label: str) -> Run:
         claims=get_claims(parts.summary) if parts.summary else {},
         limits=tuple(find_limits(parts)),
         traps=tuple(find_traps(parts, whole)),
-        contradictions=tuple(find_contradictions(parts)),
+        contradictions=(*find_contradictions(parts), *check_requests(map(list_derived, entries))),
         without=HIDDEN if count_hidden(entries) else frozenset(),
         slo={NAMES.get(name, name): value for name, value in parts.slo.items()},
     )

@@ -11,11 +11,13 @@ from itertools import pairwise
 
 from refsched.record import Delivery, Outcome, Record
 from refsched.results.fields import Fields
+from refsched.results.fitting import Pair, fits
 from refsched.results.rows import to_ticks
 from refsched.results.run import CUT
 from refsched.results.sample import to_binary
 from refsched.results.sse import make_stream
 
+DERIVED = ("request_latency", "time_to_first_token", "normalized_time_per_output_token", "time_per_output_token")
 PROMPT_KEYS = ("prompt_tokens", "input_tokens")
 OUTPUT_KEYS = ("completion_tokens", "output_tokens")
 HTTP_LABELS = {
@@ -45,6 +47,7 @@ class Entry:
     response: str | None
     media: Mapping[str, int]
     slo: Mapping[str, Decimal]
+    written: Mapping[str, Decimal | None]  # the numbers that the tool derived and wrote beside the times
 
     def latency(self) -> Decimal:
         """Give the time from the send to the end, client work included."""
@@ -122,6 +125,7 @@ def read_entry(fields: Fields) -> Entry:
         response=fields.text("response"),
         media=media,
         slo=read_slo(fields),
+        written=read_written(fields),
     )
 
 
@@ -146,6 +150,28 @@ def read_error(fields: Fields) -> tuple[str, str] | None:
     """Read how a request failed."""
     error = fields.find_inside("error")
     return None if error is None else (error.text("error_type") or "", error.text("error_msg") or "")
+
+
+def read_written(fields: Fields) -> dict[str, Decimal | None]:
+    """Read the numbers that the tool derived of a request, where it was told to write them."""
+    computed = fields.find_inside("computed_metrics")
+    return {name: computed.find(name) for name in DERIVED} if computed else {}
+
+
+def list_derived(entry: Entry) -> tuple[str, dict[str, Pair]]:
+    """Give each derived number as written and as it follows; those by tokens, by either count of them."""
+    again: dict[str, tuple[Decimal | None, ...]] = {
+        "request_latency": (entry.latency(),),
+        "time_to_first_token": (entry.ttft(),),
+        "normalized_time_per_output_token": (entry.normalised(False), entry.normalised(True)),
+        "time_per_output_token": (entry.tpot(False), entry.tpot(True)),
+    }
+    return entry.id, {name: (value, choose(value, again[name])) for name, value in entry.written.items()}
+
+
+def choose(written: Decimal | None, again: tuple[Decimal | None, ...]) -> Decimal | None:
+    """Choose the value that fits, or else the first."""
+    return next((value for value in again if fits(written, value)), again[0])
 
 
 def read_slo(fields: Fields) -> dict[str, Decimal]:

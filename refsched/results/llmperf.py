@@ -9,6 +9,7 @@ from decimal import Decimal
 from refsched.errors import InputError
 from refsched.record import Delivery, Outcome, Record
 from refsched.results.fields import Fields
+from refsched.results.fitting import Pair, check_requests
 from refsched.results.ledger import Ledger, Statistic, get_statistic
 from refsched.results.load import Odd
 from refsched.results.rows import to_ticks
@@ -81,6 +82,7 @@ def read_run(entries: Sequence[Entry] | None, summary: Fields | None, files: tup
         limits=LIMITS,
         without=GAPS | LAST_TOKEN,
         traps=tuple(find_traps(entries or (), summary)),
+        contradictions=tuple(check_requests(map(list_derived, entries or ()))),
     )
 
 
@@ -222,6 +224,14 @@ def get_claims(summary: Fields) -> dict[str, Decimal]:
     claims["request_throughput"] = None if rate is None else rate / 60
     claims["duration"] = divide(claims["completed"], claims["request_throughput"])
     return {name: value for name, value in claims.items() if value is not None}
+
+
+def list_derived(entry: Entry) -> tuple[str, dict[str, Pair]]:
+    """Give the derived number of a response as written and as it follows from the others."""
+    latency, count = entry.values["end_to_end_latency_s"], entry.values["number_output_tokens"]
+    name = "request_output_throughput_token_per_s"
+    known = entry.code is None and count is not None and latency
+    return str(entry.fields.row), {name: (entry.values[name], divide(count, latency))} if known else {}
 
 
 def find_traps(entries: Sequence[Entry], summary: Fields | None) -> Iterator[Finding]:

@@ -253,3 +253,47 @@ def test_related_files_given_one_by_one_are_one_run(tmp_path: Path) -> None:
     ex.write_folder(tmp_path, "llmperf")
     (run,) = collect_runs([str(path) for path in sorted(tmp_path.iterdir())])
     assert len(run.files) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "path"),
+    [
+        ("p.jsonl", ex.AIPERF_RECORDS, (0, "metrics", "inter_token_latency", "value")),
+        ("r.json", ex.INFERENCE_ENTRIES, (0, "computed_metrics", "time_per_output_token")),
+        ("g.json", ex.GUIDELLM, ("benchmarks", 0, "requests", "successful", 0, "time_per_output_token_ms")),
+        ("b.json", ex.GENAI_BENCH, ("individual_request_metrics", 0, "tpot")),
+        ("l.json", ex.LLMPERF_RESPONSES, (0, "request_output_throughput_token_per_s")),
+    ],
+)
+def test_a_number_of_one_request_that_does_not_follow_is_found_out(
+    name: str, value: ex.Json, path: tuple[str | int, ...], tmp_path: Path
+) -> None:
+    right = {"time_per_output_token": 0.5 / 3, "time_per_output_token_ms": 400.0}
+    if path[1] == "computed_metrics":
+        value = ex.change(value, 0, "computed_metrics", to={})
+    if path[-1] in right:
+        value = ex.change(value, *path, to=right[str(path[-1])])
+    (run,) = collect_runs([str(ex.write(tmp_path, name, value))])
+    assert "request-does-not-fit" not in ids(run)[0]
+    (run,) = collect_runs([str(ex.write(tmp_path, name, ex.change(value, *path, to=0.7)))])
+    assert "request-does-not-fit" in ids(run)[0]
+
+
+def test_a_vllm_latency_other_than_its_chunks_is_found_out(tmp_path: Path) -> None:
+    wrong = ex.change(ex.VLLM, "latencies", 0, to=0.6)
+    (run,) = collect_runs([str(ex.write(tmp_path, "result.json", wrong))])
+    assert "gaps-do-not-add-up" in ids(run)[0]
+
+
+def test_intervals_of_guidellm_are_known_ones() -> None:
+    from refsched.results.guidellm_intervals import bound_mean, bound_quantile, find_t
+
+    # Student's t as printed in tables: 97.5 % with 1, 10 and 99 degrees of freedom
+    for freedom, t in ((1, 12.7062), (10, 2.2281), (99, 1.9842)):
+        assert abs(find_t(0.975, freedom) - t) < 5e-5
+    low, high = bound_mean(10.0, 3.0, 10, 0.95) or (0.0, 0.0)
+    assert abs(high - 10 - 2.2622 * 3 / 3) < 1e-4 and abs(low + high - 20) < 1e-12
+    # ranks 40 and 61 of 100 bound a median with 95 %; a p99 needs 368 values for both bounds
+    assert bound_quantile([float(number) for number in range(1, 101)], 0.5, 0.95) == (40.0, 61.0)
+    assert bound_quantile([1.0] * 367, 0.99, 0.95) is None
+    assert bound_quantile([1.0] * 368, 0.99, 0.95) == (1.0, 1.0)
