@@ -64,7 +64,9 @@ def run(path: str) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     gaps = measured.populations["itl.chunk"].n
     print(f"{records.count:,} records, {gaps:,} gaps, {Path(path).stat().st_size / 1e6:,.0f} MB of text")
-    print(f"read and measured in {done - began:.1f} CPU s, reported in {reported - done:.1f} s ({len(text):,} characters)")
+    print(
+        f"read and measured in {done - began:.1f} CPU s, reported in {reported - done:.1f} s ({len(text):,} characters)"
+    )
     print(f"peak memory {peak / 1e6:,.0f} MB; {platform.machine()}, Python {platform.python_version()}")
 
 

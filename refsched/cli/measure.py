@@ -9,7 +9,7 @@ from refsched.metrics.measure import Measured, Settings, measure
 from refsched.metrics.quantile import DEFAULT_METHOD, METHODS
 from refsched.report.measured import format_measured, to_json
 from refsched.results.records import RecordsFile
-from refsched.units import Ticks, parse_time, to_seconds
+from refsched.units import Ticks, format_decimal, parse_time, to_seconds
 
 SUMMARY = "measure what clients saw: every metric of a file of records, under its name"
 EXAMPLE = """RECORDS is JSON lines, one request each, as `refsched simulate --records` writes them; it may be gzipped.
@@ -88,5 +88,5 @@ def list_notes(records: RecordsFile) -> list[str]:
     if records.rounded:
         notes.append(f"{records.rounded:,} times were finer than a picosecond and were rounded to it, half to even")
     if records.origin:
-        notes.append(f"times are counted from {to_seconds(records.origin)} s on the file's own clock")
+        notes.append(f"times are counted from {format_decimal(to_seconds(records.origin))} s on the file's own clock")
     return notes

@@ -245,5 +245,3 @@ def collect(records: Iterable[Record]) -> Columns:
         return collector.finish()
     except OverflowError:
         raise InputError("times more than 106 days from 0; count them from the start of the run") from None
-
-

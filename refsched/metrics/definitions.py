@@ -141,9 +141,7 @@ class PopulationMaker:
         column = self.columns.get(less)
         return 1 if column.count(1) == len(column) else column
 
-    def share(
-        self, seen: tuple[Sequence[int] | int, ...], make: Callable[[], list[Run]]
-    ) -> tuple[Population, int]:
+    def share(self, seen: tuple[Sequence[int] | int, ...], make: Callable[[], list[Run]]) -> tuple[Population, int]:
         """Give the population made before from equal columns, or make it now."""
         for known, population in self.made:
             if len(known) == len(seen) and all(map(is_same, known, seen)):

@@ -49,9 +49,7 @@ class Censored:
 
 def censor(columns: Columns, start: str, stop: str) -> Censored:
     """Split a latency into what was answered and how long the rest was watched: to its end or its timeout."""
-    rows = zip(
-        columns.outcomes, *map(columns.get, (start, stop, "ended", "timeout", "sent")), strict=True
-    )
+    rows = zip(columns.outcomes, *map(columns.get, (start, stop, "ended", "timeout", "sent")), strict=True)
     answered: list[Ticks] = []
     watched: list[Ticks] = []
     for code, since, to, ended, timeout, sent in rows:

@@ -118,9 +118,7 @@ def find_cap(columns: Columns, late: Sequence[tuple[Ticks, Ticks]], tolerance: T
     levels, ended = list_levels(columns), sorted(columns.known("ended"))
     peak = max(level for _, level in levels)
     times = [at for at, _ in levels]
-    held = sum(
-        levels[bisect_right(times, due) - 1][1] == peak and follows(ended, at, tolerance) for due, at in late
-    )
+    held = sum(levels[bisect_right(times, due) - 1][1] == peak and follows(ended, at, tolerance) for due, at in late)
     return peak if held * 10 >= len(late) * 9 else None
 
 

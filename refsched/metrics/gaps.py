@@ -47,7 +47,7 @@ def make_even(known: Columns, runs: list[Run], counted: list[Run], offered: int)
     if known.held.count(1) == len(known.held):
         return Population(runs=runs), without
     several = [count > 1 for count in known.held]
-    single = compress(known.gaps, map(int(1).__eq__, known.held))
+    single = compress(known.gaps, map((1).__eq__, known.held))
     gaps, tokens = list(compress(known.gaps, several)), list(compress(known.held, several))
     return Population(runs=[*make_runs(single), *counted, *make_ratio_runs(gaps, tokens, True)]), without
 

@@ -198,10 +198,9 @@ def attain(slo: Slo, answers: Sequence[Answer], completed: Sequence[bool], colum
 
 def warn(columns: Columns, slo: Slo, answers: Set[Answer]) -> str | None:
     """Say so where a threshold is far from every value: it was probably meant in another unit."""
-    if MISSED not in answers and MET in answers:
-        if MISSED not in judge(columns, Slo(slo.name, slo.most // FAR)):
-            return f"every value is below a {FAR}th of the threshold: was it meant in a smaller unit?"
-    if MET not in answers and MISSED in answers:
-        if MET not in judge(columns, Slo(slo.name, slo.most * FAR)):
-            return f"every value is above {FAR} times the threshold: was it meant in a larger unit?"
+    all_met, all_missed = (word in answers and other not in answers for word, other in ((MET, MISSED), (MISSED, MET)))
+    if all_met and MISSED not in judge(columns, Slo(slo.name, slo.most // FAR)):
+        return f"every value is below a {FAR}th of the threshold: was it meant in a smaller unit?"
+    if all_missed and MET not in judge(columns, Slo(slo.name, slo.most * FAR)):
+        return f"every value is above {FAR} times the threshold: was it meant in a larger unit?"
     return None

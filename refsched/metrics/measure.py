@@ -18,8 +18,15 @@ from refsched.metrics.goodput import Goodput, Policy, Slo, compute_goodput
 from refsched.metrics.population import Population, sum_exactly
 from refsched.metrics.quantile import DEFAULT_METHOD, compute_quantile, get_method
 from refsched.metrics.stalls import Stalls, count_stalls
-from refsched.metrics.steady import ColdStart, InWindow, Steadiness, check_steadiness, look_into, move_edges
-from refsched.metrics.steady import split_cold_start
+from refsched.metrics.steady import (
+    ColdStart,
+    InWindow,
+    Steadiness,
+    check_steadiness,
+    look_into,
+    move_edges,
+    split_cold_start,
+)
 from refsched.metrics.throughput import Backlog, Throughput, Window, compute_backlog, compute_throughput, get_window
 from refsched.metrics.window import find_edges
 from refsched.record import Record
@@ -33,7 +40,11 @@ SUMMARISED = {  # the five that a short summary shows
     "longest_gap": "longest_gap",
     "total": "e2e.last_token",
 }
-BOUNDED = {"ttft.any": ("sent", "first"), "e2e.last_token": ("sent", "last"), "latency.from_schedule": ("planned", "last")}
+BOUNDED = {
+    "ttft.any": ("sent", "first"),
+    "e2e.last_token": ("sent", "last"),
+    "latency.from_schedule": ("planned", "last"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +99,7 @@ class WholeRun:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Hold the block: counts by outcome, populations by name, and what needs a common clock; the same by group [A13]."""
+    """Hold the block: counts by outcome, populations by name, what needs a common clock; the same by group [A13]."""
 
     method: str
     clock: str
@@ -130,9 +141,7 @@ class Measured:
         return self.across
 
 
-def measure(
-    records: Iterable[Record], method: str = DEFAULT_METHOD, settings: Settings | None = None
-) -> Measured:
+def measure(records: Iterable[Record], method: str = DEFAULT_METHOD, settings: Settings | None = None) -> Measured:
     """Measure `records` and each of their groups; raise InputError for an unknown definition or mixed clocks.
 
     Every group is measured over the window of the whole run. `settings` replaces `method`.

@@ -92,6 +92,9 @@ class Population:
         self.runs = [run for run in (*runs, *make_counted_runs(counts or {})) if len(run)]
         self.n = sum(map(len, self.runs))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Population) and list(self.weighted()) == list(other.weighted())
+
     def at(self, rank: int) -> Fraction:
         """Give the value of rank 1 … n in ascending order; raise InputError for any other rank."""
         if not 1 <= rank <= self.n:

@@ -62,12 +62,12 @@ def compute_float_cumulative(population: Population, p: Fraction) -> Fraction:
 
     The rounding of the sum is part of that rule; it can come out one value above or below type 1.
     """
-    reached, wanted, value = 0.0, p.numerator / p.denominator, Fraction(0)
+    reached, wanted = 0.0, p.numerator / p.denominator
     for value, weight in population.weighted():
         reached += weight / population.n
         if reached >= wanted:
-            break
-    return value
+            return value
+    return population.max()
 
 
 def at_clamped(population: Population, rank: int) -> Fraction:

@@ -84,9 +84,7 @@ def find_rows(columns: Columns, window: Window, rule: str) -> Sequence[int]:
     if rule == "end-in":
         return [row for row, (_, ended) in pairs if start < ended <= stop and ended != MISSING]
     if rule == "overlap":
-        return [
-            row for row, (sent, ended) in pairs if MISSING != sent < stop and (ended == MISSING or ended > start)
-        ]
+        return [row for row, (sent, ended) in pairs if MISSING != sent < stop and (ended == MISSING or ended > start)]
     raise InputError(f"{rule!r} is not one of {', '.join(RULES)}", field="--attribute")
 
 
@@ -130,9 +128,7 @@ def count_tokens_in(columns: Columns, window: Window) -> Tokens:
     A record that does not say what its chunks hold counts with its total, where all of it lies inside.
     """
     total = 0
-    rows = zip(
-        columns.get("first"), columns.get("last"), columns.get("delivered"), columns.get("tokens"), strict=True
-    )
+    rows = zip(columns.get("first"), columns.get("last"), columns.get("delivered"), columns.get("tokens"), strict=True)
     for row, (first, last, delivered, tokens) in enumerate(rows):
         if first == MISSING or last <= window.start or first > window.stop:
             continue

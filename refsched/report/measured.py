@@ -8,7 +8,7 @@ from refsched.metrics.goodput import Goodput
 from refsched.metrics.measure import Measured, Summary, WholeRun
 from refsched.report import measured_parts as parts
 from refsched.report.table import format_table
-from refsched.units import TICKS_PER_SECOND, round_decimal, to_seconds
+from refsched.units import TICKS_PER_SECOND, format_decimal, round_decimal, to_seconds
 
 NAMES = {"ttft": "TTFT", "tpot": "TPOT", "gap": "single gap", "longest_gap": "longest gap", "total": "total time"}
 MEANINGS = {
@@ -81,7 +81,8 @@ def format_measured(measured: Measured) -> Iterable[str]:
         yield from format_goodput(measured.goodput)
     if measured.stalls is not None:
         stalls = measured.stalls
-        yield f"stalls     {stalls.requests:,} of {stalls.of:,} requests have a gap above {to_seconds(stalls.threshold)} s"
+        limit = format_decimal(to_seconds(stalls.threshold))
+        yield f"stalls     {stalls.requests:,} of {stalls.of:,} requests have a gap above {limit} s"
     if measured.run is not None:
         yield from format_run(measured.run)
     for name, group in measured.groups.items():
@@ -105,9 +106,7 @@ def format_small_samples(measured: Measured) -> Iterable[str]:
 def format_failures(measured: Measured) -> Iterable[str]:
     """Say what the quantiles are when failures count."""
     for name, bounds in measured.failures.items():
-        words = ", ".join(
-            f"{label} {format_bound(each.least, each.most)}" for label, each in bounds.items()
-        )
+        words = ", ".join(f"{label} {format_bound(each.least, each.most)}" for label, each in bounds.items())
         yield f"with failures in view, {name}: {words}"
 
 
@@ -140,8 +139,8 @@ def format_goodput(goodput: Goodput) -> Iterable[str]:
     policy = goodput.policy
     share = "undefined" if goodput.share is None else f"{round_decimal(goodput.share * 100, 2)} %"
     yield (
-        f"goodput    {format_rate(goodput.per_second)}: {goodput.good:,} of {goodput.of:,} {policy.denominator} ({share}); "
-        f"not applicable: {policy.not_applicable}, failures: {policy.failures}, all conditions together"
+        f"goodput    {format_rate(goodput.per_second)}: {goodput.good:,} of {goodput.of:,} {policy.denominator} ({share})"
+        f"; not applicable: {policy.not_applicable}, failures: {policy.failures}, all conditions together"
     )
     for each in goodput.conditions:
         limit = f"{each.slo.name} <= {format_seconds(Fraction(each.slo.most))} s"
@@ -155,14 +154,18 @@ def format_run(run: WholeRun) -> Iterable[str]:
     """Say whether the plan was kept, whether there was a steady state, and what the cold start was."""
     fidelity, steadiness = run.fidelity, run.steadiness
     yield (
-        f"sends      {fidelity.verdict}: {fidelity.planned:,} planned, {fidelity.sent:,} sent, {fidelity.late:,} late by "
-        f"more than {format_seconds(Fraction(fidelity.tolerance))} s, {fidelity.dropped:,} dropped"
+        f"sends      {fidelity.verdict}: {fidelity.planned:,} planned, {fidelity.sent:,} sent, {fidelity.late:,} late "
+        f"by more than {format_seconds(Fraction(fidelity.tolerance))} s, {fidelity.dropped:,} dropped"
     )
     if fidelity.cap is not None:
         yield f"  sends waited for one of {fidelity.cap:,} places: the client's concurrency cap was binding"
-    utilisation = "" if steadiness.utilisation is None else (
-        f", {steadiness.arrivals:,} sent and {steadiness.departures:,} ended between ramp and drain "
-        f"(utilisation {round_decimal(steadiness.utilisation, 3)})"
+    utilisation = (
+        ""
+        if steadiness.utilisation is None
+        else (
+            f", {steadiness.arrivals:,} sent and {steadiness.departures:,} ended between ramp and drain "
+            f"(utilisation {round_decimal(steadiness.utilisation, 3)})"
+        )
     )
     words = {"growing": "no steady state: the backlog grew", "draining": "no steady state: the backlog shrank"}
     yield f"steadiness {words.get(steadiness.verdict, steadiness.verdict)}{utilisation}"

@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import pairwise
 from operator import le
 from pathlib import Path
-from types import NoneType
 
 from refsched.errors import InputError
 from refsched.metrics.seen import KINDS
@@ -179,7 +178,9 @@ class RecordsFile:
         """Move a record to a clock that starts near the run, where its own does not."""
         arrivals = record.deliveries
         if self.origin is None:
-            known = [time for time in (record.planned, record.sent, record.ended, *get_first(arrivals)) if time is not None]
+            known = [
+                time for time in (record.planned, record.sent, record.ended, *get_first(arrivals)) if time is not None
+            ]
             if known:
                 self.origin = min(known) // TICKS_PER_SECOND * TICKS_PER_SECOND if min(known) > FAR_FROM_ZERO else 0
         origin = self.origin

@@ -15,7 +15,6 @@ LATEST = 10**10  # seconds; a clock that counts from 1970 stands at a sixth of i
 MOST_DIGITS = 60
 
 
-
 def read_ticks(value: object) -> tuple[Ticks, bool]:
     """Turn a number of seconds into ticks, and tell whether it had to be rounded, half to even.
 

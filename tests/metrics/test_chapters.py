@@ -19,7 +19,9 @@ WORDS = re.compile(r"\b(MUST NOT|MUST|SHALL NOT|SHALL|SHOULD NOT|SHOULD|MAY)\b")
 CLAUSES = [
     (match[1], match[3])
     for chapter in CHAPTERS
-    for match in re.finditer(r"^### ([A-Z]+-[A-Z0-9]+-\d+) — ([^\n]+)\n(.*?)(?=^##|\Z)", read_text(chapter), re.M | re.S)
+    for match in re.finditer(
+        r"^### ([A-Z]+-[A-Z0-9]+-\d+) — ([^\n]+)\n(.*?)(?=^##|\Z)", read_text(chapter), re.M | re.S
+    )
 ]
 EXAMPLES = [
     (clause, kind, load(text))

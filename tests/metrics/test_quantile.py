@@ -60,18 +60,18 @@ def test_p99_of_three_values() -> None:
     ],
 )
 def test_the_same_data_under_six_rules_of_tools(n: int, p: str, expected: tuple[str | int, ...]) -> None:
-    """What eight tools print for the values 1 … n: interpolated, nearest rank, GuideLLM, MLPerf, HdrHistogram, numpy."""
+    """What tools print for the values 1 … n: interpolated, nearest rank, GuideLLM, MLPerf, HdrHistogram, numpy."""
     rules = ("linear", "nearest-rank", "guidellm", "floor-index", "rounded-rank", "nearest-index")
     values = list(range(1, n + 1))
     assert tuple(quantile(values, Fraction(p), rule) for rule in rules) == tuple(map(Fraction, expected))
 
 
 def test_the_float_rule_leaves_the_exact_one_only_by_rounding() -> None:
-    """Of 21,989 pairs of n <= 2000 and eleven quantiles, 1,404 differ; here a part of them, and never by more than one rank."""
+    """Of 21,989 pairs of n <= 2000 and eleven quantiles, 1,404 differ; here a part, and never by more than a rank."""
     ps = [Fraction(p) for p in ("0.001", "0.01", "0.05", "0.1", "0.25", "0.5", "0.75", "0.9", "0.95", "0.99", "0.999")]
     differ = 0
     for n in range(2, 301):
-        population = Population({value: 1 for value in range(1, n + 1)})
+        population = Population(dict.fromkeys(range(1, n + 1), 1))
         for p in ps:
             float_rank, rank = (int(compute_quantile(population, p, rule)) for rule in ("guidellm", "hf1"))
             assert abs(float_rank - rank) <= 1
