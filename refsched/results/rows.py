@@ -5,16 +5,22 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import accumulate
 
-from refsched.record import Delivery, Outcome, Record
+from refsched.record import Arrivals, Deliveries, Outcome, Record
 from refsched.results.run import CUT
-from refsched.units import Ticks, round_to_ticks
+from refsched.units import LONGEST, TICKS_PER_SECOND, Ticks, round_to_ticks
 
 Number = Decimal | None
 
 
 def to_ticks(seconds: Number) -> Ticks | None:
-    """Turn seconds into ticks, rounding what is finer than a picosecond."""
-    return None if seconds is None else round_to_ticks(seconds).ticks
+    """Turn seconds into ticks, rounding what is finer than a picosecond half to even."""
+    return None if seconds is None else count_ticks(seconds)
+
+
+def count_ticks(seconds: Decimal) -> Ticks:
+    """Turn seconds into ticks; raise InputError for a time beyond 31 years."""
+    ticks = (seconds * TICKS_PER_SECOND).to_integral_value()
+    return int(ticks) if abs(ticks) <= LONGEST else round_to_ticks(seconds).ticks
 
 
 def to_milliseconds(seconds: Number) -> Number:
@@ -66,12 +72,12 @@ def make_record(row: Row, origin: Number, source: str | None, is_whole: bool | N
     )
 
 
-def make_deliveries(row: Row, start: Decimal) -> tuple[Delivery, ...]:
+def make_deliveries(row: Row, start: Decimal) -> Deliveries:
     """Give the chunks of a row; how many tokens are in each is not known."""
     if row.first is None:
         return ()
-    times = accumulate([start + row.first, *(row.gaps or ())])
-    return tuple(Delivery(round_to_ticks(at).ticks, None) for at in times)
+    times = tuple(map(count_ticks, accumulate([start + row.first, *(row.gaps or ())])))
+    return Arrivals(times, (None,) * len(times))
 
 
 def find_origin(rows: Iterable[Row]) -> Number:
