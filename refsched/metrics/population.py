@@ -193,8 +193,10 @@ def make_ratio_runs(values: Sequence[int], divisors: Sequence[int], is_weighted:
     runs = []
     for start in range(0, len(values), RUN):
         part, over = values[start : start + RUN], divisors[start : start + RUN]
-        is_plain = over.count(over[0]) == len(over)  # no keys are needed then
-        keys = part if is_plain else [(value << SHIFT) // each for value, each in zip(part, over, strict=True)]
+        if over.count(over[0]) == len(over):
+            runs.append(make_common_run(part, over[0], is_weighted))
+            continue
+        keys = [(value << SHIFT) // each for value, each in zip(part, over, strict=True)]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         below = to_array(over[place] for place in order)
         ranks = to_array(accumulate(below)) if is_weighted else None
@@ -202,7 +204,13 @@ def make_ratio_runs(values: Sequence[int], divisors: Sequence[int], is_weighted:
     return runs
 
 
-def to_array(values: Iterable[int]) -> Sequence[int]:
+def make_common_run(values: Sequence[int], divisor: int, is_weighted: bool) -> Run:
+    """Sort ratios of one divisor."""
+    divisors = to_array([divisor]) * len(values)
+    return Run(to_array(sorted(values)), divisors, to_array(accumulate(divisors)) if is_weighted else None)
+
+
+def to_array(values: Iterable[int]) -> "array[int]":
     """Pack integers into 8 bytes each; raise InputError where one does not fit."""
     try:
         return array("q", values)

@@ -5,12 +5,15 @@ is ever made of it.
 """
 
 from collections.abc import Sequence
+from itertools import repeat
+from operator import sub
 
 from refsched.errors import InputError
 from refsched.units import TICKS_PER_SECOND, Ticks, parse_decimal, round_to_ticks
 
 DECIMALS = 12  # of a picosecond in a second
 SCALES = [10 ** (DECIMALS - places) for places in range(DECIMALS + 1)]
+POINTS = repeat(b".")
 LATEST = 10**10  # seconds; a clock that counts from 1970 stands at a sixth of it
 MOST_DIGITS = 60
 
@@ -56,15 +59,25 @@ def check_ticks(ticks: Ticks) -> Ticks:
 
 def read_all_ticks(values: Sequence[object]) -> tuple[list[Ticks], int]:
     """Turn many numbers of seconds into ticks, and count those that had to be rounded."""
+    quick = read_alike(values)
+    if quick is not None:
+        return quick, 0
     ticks: list[Ticks] = []
     add, rounded = ticks.append, 0
     for value in values:
-        if type(value) is bytes and len(value) < 2 * DECIMALS:  # the common form, without a call for each
-            whole, _, part = value.partition(b".")
-            if len(part) <= DECIMALS and part.isdigit() and whole.isdigit():
-                add(int(whole + part) * SCALES[len(part)])
-                continue
         exact, is_rounded = read_ticks(value)
         add(exact)
         rounded += is_rounded
     return ticks, rounded
+
+
+def read_alike(values: Sequence[object]) -> list[Ticks] | None:
+    """Turn plain decimals of equally many places into ticks, without a step of Python for each; None for any others."""
+    try:
+        places = set(map(sub, map(len, values), map(bytes.find, values, POINTS)))  # type: ignore[arg-type]
+        scale = SCALES[places.pop() - 1]
+        ticks = [scale * each for each in map(int, b" ".join(values).replace(b".", b"").split())]  # type: ignore[arg-type]
+    except (TypeError, ValueError, IndexError, KeyError):  # whole numbers, exponents, more places, or no values
+        return None
+    is_sound = not places and len(ticks) == len(values) and min(ticks) >= 0 and max(ticks) <= LATEST * TICKS_PER_SECOND
+    return ticks if is_sound else None
