@@ -17,7 +17,7 @@ from refsched.metrics.fidelity import Fidelity, compute_fidelity
 from refsched.metrics.goodput import Goodput, Policy, Slo, compute_goodput
 from refsched.metrics.population import Population, sum_exactly
 from refsched.metrics.quantile import DEFAULT_METHOD, compute_quantile, get_method
-from refsched.metrics.stalls import Stalls, count_stalls
+from refsched.metrics.stalls import Deadlines, Playback, Stalls, count_all_deadlines, count_stalls, play_all
 from refsched.metrics.steady import (
     ColdStart,
     InWindow,
@@ -28,9 +28,9 @@ from refsched.metrics.steady import (
     split_cold_start,
 )
 from refsched.metrics.throughput import Backlog, Throughput, Window, compute_backlog, compute_throughput, get_window
-from refsched.metrics.window import find_edges
+from refsched.metrics.window import Choice, choose_window, count_tokens_in, find_edges, find_rows
 from refsched.record import Record
-from refsched.units import Ticks
+from refsched.units import Ticks, Tokens
 
 QUANTILES = {"p50": Fraction(1, 2), "p90": Fraction(9, 10), "p95": Fraction(19, 20), "p99": Fraction(99, 100)}
 SUMMARISED = {  # the five that a short summary shows
@@ -55,6 +55,9 @@ class Settings:
     slos: Sequence[Slo] = ()
     policy: Policy = Policy()
     stall: Ticks | None = None
+    window: Choice | None = None  # without one, the whole run
+    playback: Fraction | None = None  # tokens a second that a reader takes
+    deadlines: tuple[Ticks, Ticks] | None = None  # of the first token, and of each after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class Across:
     window: Window
     throughput: Throughput
     backlog: Backlog
+    rule: str | None = None  # by which requests were attributed to the window; None where it is the whole run
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,8 @@ class Measured:
     failures: Mapping[str, Mapping[str, Bounds]]
     goodput: Goodput | None
     stalls: Stalls | None
+    playback: Playback | None
+    deadlines: Deadlines | None
     tokens: Mapping[str, int]
     across: Across | None
     run: WholeRun | None
@@ -149,15 +155,32 @@ def measure(records: Iterable[Record], method: str = DEFAULT_METHOD, settings: S
     chosen = Settings(method) if settings is None else settings
     get_method(chosen.method)
     columns = collect(records)
-    window = get_window(columns) if columns.clock == "run" else None
-    groups = {name: measure_part(part, chosen, window) for name, part in columns.select_groups().items()}
-    return measure_part(columns, chosen, window, groups, describe_run(columns) if window else None)
+    if columns.clock != "run":
+        return measure_apart(columns, chosen)
+    whole = describe_run(columns)
+    if chosen.window is None:
+        window, part = get_window(columns), columns
+    else:
+        window = choose_window(columns, chosen.window)
+        part = columns.select(find_rows(columns, window, chosen.window.rule))
+    groups = {name: measure_part(each, chosen, window) for name, each in part.select_groups().items()}
+    received = None if chosen.window is None else count_tokens_in(columns, window)
+    return measure_part(part, chosen, window, received, groups, whole)
+
+
+def measure_apart(columns: Columns, settings: Settings) -> Measured:
+    """Measure records that each have a clock of their own; raise InputError where a window is asked for."""
+    if settings.window is not None:
+        raise InputError("every record has a clock of its own: there is no window", field="--window")
+    groups = {name: measure_part(each, settings, None) for name, each in columns.select_groups().items()}
+    return measure_part(columns, settings, None, groups=groups)
 
 
 def measure_part(
     columns: Columns,
     settings: Settings,
     window: Window | None,
+    received: Tokens | None = None,
     groups: Mapping[str, Measured] | None = None,
     run: WholeRun | None = None,
 ) -> Measured:
@@ -174,16 +197,19 @@ def measure_part(
         failures=bound_failures(columns),
         goodput=compute_goodput(columns, settings.slos, settings.policy, seconds) if settings.slos else None,
         stalls=None if settings.stall is None else count_stalls(completed, settings.stall),
+        playback=None if settings.playback is None else play_all(completed, settings.playback),
+        deadlines=None if settings.deadlines is None else count_all_deadlines(completed, *settings.deadlines),
         tokens=count_sources(columns),
-        across=measure_across(columns, window) if window else None,
+        across=measure_across(columns, settings, window, received) if window else None,
         run=run,
         groups=groups or {},
     )
 
 
-def measure_across(columns: Columns, window: Window) -> Across:
+def measure_across(columns: Columns, settings: Settings, window: Window, received: Tokens | None) -> Across:
     """Measure what needs one clock for all requests."""
-    return Across(window, compute_throughput(columns, window), compute_backlog(columns))
+    rule = None if settings.window is None else settings.window.rule
+    return Across(window, compute_throughput(columns, window, received), compute_backlog(columns), rule)
 
 
 def describe_run(columns: Columns) -> WholeRun:

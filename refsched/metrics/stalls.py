@@ -1,8 +1,9 @@
 """Stalls at the client: gaps above a threshold, playback that runs dry, and deadlines missed token by token [B15]."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 
 from refsched.metrics.columns import MISSING, Columns
 from refsched.metrics.seen import list_gaps
@@ -29,6 +30,18 @@ class Underrun:
 
 
 @dataclass(frozen=True, slots=True)
+class Playback:
+    """Hold how many readers had to wait, how often, and for how many ticks together and at most."""
+
+    per_second: Fraction
+    requests: int
+    of: int
+    waits: int
+    waited: Fraction
+    longest: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class Deadlines:
     """Hold the tokens delivered by their deadline, and the deadlines that passed without one."""
 
@@ -36,9 +49,10 @@ class Deadlines:
     missed: int
 
     @property
-    def miss_rate(self) -> Fraction:
-        """Give the share of deadlines missed."""
-        return Fraction(self.missed, self.met + self.missed)
+    def miss_rate(self) -> Fraction | None:
+        """Give the share of deadlines missed; None of none."""
+        total = self.met + self.missed
+        return Fraction(self.missed, total) if total else None
 
 
 def count_stalls(columns: Columns, threshold: Ticks) -> Stalls:
@@ -94,7 +108,39 @@ def count_deadlines(sent: Ticks, times: Sequence[Ticks], first: Ticks, between: 
     return Deadlines(met, missed)
 
 
-def join_deadlines(every: Iterable[Deadlines]) -> Deadlines:
-    """Add up the deadlines of several requests."""
-    parts = list(every)
+def list_token_times(columns: Columns, row: int) -> list[Ticks] | None:
+    """Give a time for each token of a row, that of its chunk; None where a chunk does not say how many it has."""
+    if row in columns.ranges:
+        return [each.at for each in columns.ranges[row]]
+    if columns.get("delivered")[row] == MISSING:
+        return None
+    first, begin, stop = columns.get("first")[row], columns.starts[row], columns.starts[row + 1]
+    if first == MISSING:
+        return []
+    times = accumulate(columns.gaps[begin:stop], initial=first)
+    counts = [columns.get("first_tokens")[row], *columns.held[begin:stop]]
+    return [at for at, count in zip(times, counts, strict=True) for _ in range(count)]
+
+
+def play_all(columns: Columns, per_second: Fraction) -> Playback:
+    """Read every answer whose tokens are known at a steady rate, from its first token on."""
+    known = [times for row in range(len(columns)) if (times := list_token_times(columns, row))]
+    found = [play_back(times, per_second) for times in known]
+    return Playback(
+        per_second=per_second,
+        requests=sum(each.times > 0 for each in found),
+        of=len(found),
+        waits=sum(each.times for each in found),
+        waited=sum((each.waited for each in found), Fraction(0)),
+        longest=max((each.waited for each in found), default=Fraction(0)),
+    )
+
+
+def count_all_deadlines(columns: Columns, first: Ticks, between: Ticks) -> Deadlines:
+    """Add up the deadlines of every request that knows its send and its tokens."""
+    parts = [
+        count_deadlines(sent, times, first, between)
+        for row, sent in enumerate(columns.get("sent"))
+        if sent != MISSING and (times := list_token_times(columns, row))
+    ]
     return Deadlines(sum(part.met for part in parts), sum(part.missed for part in parts))

@@ -36,15 +36,18 @@ class Backlog:
     peak_without_first_token: int
 
 
-def compute_throughput(columns: Columns, window: Window) -> Throughput:
-    """Compute the rates of completed requests, of their output tokens, and of their input and output tokens."""
+def compute_throughput(columns: Columns, window: Window, in_window: Tokens | None = None) -> Throughput:
+    """Compute the rates of completed requests, of their output tokens, and of their input and output tokens.
+
+    `in_window` is the number of tokens received in the window; without it, all that these requests received count.
+    """
     completed = columns.select_completed()
     output, prompt = sum_tokens(completed, "tokens"), sum_tokens(completed, "prompt")
     seconds = window.seconds()
     if not seconds:
         return Throughput(None, None, None)
     total = None if output is None or prompt is None else output + prompt
-    delivered = sum_tokens(columns, "delivered")
+    delivered = sum_delivered(columns) if in_window is None else in_window
     return Throughput(
         divide(output, seconds), divide(total, seconds), len(completed) / seconds, divide(delivered, seconds)
     )
@@ -54,6 +57,13 @@ def sum_tokens(columns: Columns, name: str) -> Tokens | None:
     """Add up a column of tokens; None where a row does not know its count."""
     values = columns.get(name)
     return None if MISSING in values else sum(values)
+
+
+def sum_delivered(columns: Columns) -> Tokens | None:
+    """Add up what the chunks held, or the total of a record that does not say it; None where that is not known."""
+    pairs = zip(columns.get("delivered"), columns.get("tokens"), strict=True)
+    counts = [tokens if delivered == MISSING else delivered for delivered, tokens in pairs]
+    return None if MISSING in counts else sum(counts)
 
 
 def divide(count: int | None, seconds: Fraction) -> Fraction | None:

@@ -13,7 +13,7 @@ from itertools import accumulate
 from refsched.errors import InputError
 from refsched.metrics.columns import MISSING, OUTCOMES, Columns
 from refsched.record import Outcome
-from refsched.units import Ticks, Tokens, to_seconds
+from refsched.units import Ticks, Tokens, parse_decimal, parse_time, to_seconds
 
 RULES = ("start-in", "end-in", "overlap")
 NEVER_SENT = OUTCOMES.index(Outcome.REJECTED)
@@ -29,6 +29,52 @@ class Window:
     def seconds(self) -> Fraction:
         """Give its length in seconds."""
         return to_seconds(self.stop - self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Say which time to count, and by which rule requests are attributed to it.
+
+    The time is between ramp and drain (`steady`), the longest at a share of the peak, or from … to, counted from the
+    first send.
+    """
+
+    kind: str  # steady | level | between
+    share: Fraction = Fraction(1)
+    start: Ticks = 0
+    stop: Ticks = 0
+    rule: str = "start-in"
+
+
+def parse_choice(text: str, rule: str) -> Choice:
+    """Read "steady", "level=0.8" or "10s..60s"; raise InputError for anything else."""
+    kind, _, share = text.partition("=")
+    start, dots, stop = text.partition("..")
+    try:
+        if text == "steady":
+            return Choice("steady", rule=rule)
+        if kind == "level" and 0 < parse_decimal(share) <= 1:
+            return Choice("level", Fraction(parse_decimal(share)), rule=rule)
+        if dots and 0 <= parse_time(start).ticks < parse_time(stop).ticks:
+            return Choice("between", start=parse_time(start).ticks, stop=parse_time(stop).ticks, rule=rule)
+    except InputError as error:
+        raise error.at(field="--window") from None
+    raise InputError(f"{text!r} is not steady, level=SHARE or START..STOP", field="--window")
+
+
+def choose_window(columns: Columns, choice: Choice) -> Window:
+    """Find the chosen window in a run; raise InputError where it has none."""
+    if choice.kind == "between":
+        first = min(columns.known("sent"), default=0)
+        return Window(first + choice.start, first + choice.stop)
+    found = (
+        get_steady_window(find_edges(columns)) if choice.kind == "steady" else get_level_window(columns, choice.share)
+    )
+    if found is None:
+        raise InputError(
+            "there is no such window: nothing is between the first end and the last send", field="--window"
+        )
+    return found
 
 
 def get_window(columns: Columns) -> Window:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from refsched.metrics.definitions import MEANINGS as DEFINITIONS
 from refsched.metrics.goodput import Goodput
-from refsched.metrics.measure import Measured, Summary, WholeRun
+from refsched.metrics.measure import Across, Measured, Summary, WholeRun
 from refsched.report import measured_parts as parts
 from refsched.report.table import format_table
 from refsched.units import TICKS_PER_SECOND, format_decimal, round_decimal, to_seconds
@@ -39,6 +39,10 @@ def to_json(measured: Measured) -> dict[str, object]:
         "goodput": None if measured.goodput is None else parts.goodput_to_json(measured.goodput),
         "stalls": None if measured.stalls is None else parts.stalls_to_json(measured.stalls),
     }
+    if measured.playback is not None:
+        block["playback"] = parts.playback_to_json(measured.playback)
+    if measured.deadlines is not None:
+        block["deadlines"] = parts.deadlines_to_json(measured.deadlines)
     block |= NOTHING_ACROSS if measured.across is None else parts.across_to_json(measured.across)
     block |= {} if measured.run is None else parts.run_to_json(measured.run)
     if measured.groups:
@@ -83,11 +87,24 @@ def format_measured(measured: Measured) -> Iterable[str]:
         stalls = measured.stalls
         limit = format_decimal(to_seconds(stalls.threshold))
         yield f"stalls     {stalls.requests:,} of {stalls.of:,} requests have a gap above {limit} s"
+    yield from format_reading(measured)
     if measured.run is not None:
         yield from format_run(measured.run)
     for name, group in measured.groups.items():
         yield f"\ngroup {name}"
         yield format_latency(group.latency)
+
+
+def format_reading(measured: Measured) -> Iterable[str]:
+    """Say how readers at a steady rate fared, and which deadlines were missed."""
+    playback, deadlines = measured.playback, measured.deadlines
+    if playback is not None:
+        yield (
+            f"playback   {playback.requests:,} of {playback.of:,} readers had to wait, {playback.waits:,} times, "
+            f"at most {format_seconds(playback.longest)} s"
+        )
+    if deadlines is not None:
+        yield f"deadlines  {deadlines.missed:,} missed, {deadlines.met:,} met"
 
 
 def format_small_samples(measured: Measured) -> Iterable[str]:
@@ -126,7 +143,7 @@ def format_rates(measured: Measured) -> Iterable[str]:
     yield (
         f"throughput {format_rate(rates.output_tokens)} output tokens of completed requests, "
         f"{format_rate(rates.delivered_tokens)} delivered, {format_rate(rates.total_tokens)} input + output, "
-        f"{format_rate(rates.requests)} requests, over {round_decimal(measured.window.seconds(), 3)} s"
+        f"{format_rate(rates.requests)} requests, over {format_window(measured.across)}"
     )
     yield (
         f"backlog    at most {backlog.peak:,} in the system ({backlog.peak_without_first_token:,} without a first "
@@ -134,13 +151,22 @@ def format_rates(measured: Measured) -> Iterable[str]:
     )
 
 
+def format_window(across: Across) -> str:
+    """Write a window, and by which rule requests belong to it where it is not the whole run."""
+    length = f"{round_decimal(across.window.seconds(), 3)} s"
+    if across.rule is None:
+        return length
+    start, stop = (format_seconds(Fraction(edge)) for edge in (across.window.start, across.window.stop))
+    return f"{length} from {start} to {stop} (requests: {across.rule}; delivered: tokens in it)"
+
+
 def format_goodput(goodput: Goodput) -> Iterable[str]:
     """Say goodput, its policy, and how each condition fared."""
     policy = goodput.policy
     share = "undefined" if goodput.share is None else f"{round_decimal(goodput.share * 100, 2)} %"
     yield (
-        f"goodput    {format_rate(goodput.per_second)}: {goodput.good:,} of {goodput.of:,} {policy.denominator} ({share})"
-        f"; not applicable: {policy.not_applicable}, failures: {policy.failures}, all conditions together"
+        f"goodput    {format_rate(goodput.per_second)}: {goodput.good:,} of {goodput.of:,} {policy.denominator} "
+        f"({share}); not applicable: {policy.not_applicable}, failures: {policy.failures}, all conditions together"
     )
     for each in goodput.conditions:
         limit = f"{each.slo.name} <= {format_seconds(Fraction(each.slo.most))} s"

@@ -10,9 +10,8 @@ from refsched.metrics.failures import Bounds
 from refsched.metrics.fidelity import Fidelity
 from refsched.metrics.goodput import Attainment, Goodput
 from refsched.metrics.measure import Across, Means, Measured, Summary, WholeRun
-from refsched.metrics.stalls import Stalls
+from refsched.metrics.stalls import Deadlines, Playback, Stalls
 from refsched.metrics.steady import ColdStart, InWindow, Steadiness
-from refsched.metrics.throughput import Throughput
 from refsched.metrics.window import Window
 from refsched.report.json_text import format_number
 from refsched.units import TICKS_PER_SECOND, format_decimal, to_seconds
@@ -128,6 +127,20 @@ def stalls_to_json(stalls: Stalls) -> Json:
     return {"above_s": to_seconds(stalls.threshold), **counts, **with_exact(shares)}
 
 
+def playback_to_json(playback: Playback) -> Json:
+    """Give how readers at a steady rate fared."""
+    times = seconds_of({"waited_together": playback.waited, "waited_at_most": playback.longest})
+    counts: Json = {"requests": playback.requests, "of": playback.of, "waits": playback.waits}
+    shares = with_exact({"share_of_requests": divide(playback.requests, playback.of)})
+    return {"tokens_per_s": playback.per_second, **counts, **shares, "times_s": times}
+
+
+def deadlines_to_json(deadlines: Deadlines) -> Json:
+    """Give the deadlines met and missed."""
+    counts: Json = {"met": deadlines.met, "missed": deadlines.missed}
+    return counts | with_exact({"miss_rate": deadlines.miss_rate})
+
+
 def window_to_json(window: Window | None) -> Json | None:
     """Give a window in seconds on the clock of the run."""
     return None if window is None else {"start_s": to_seconds(window.start), "stop_s": to_seconds(window.stop)}
@@ -136,21 +149,25 @@ def window_to_json(window: Window | None) -> Json | None:
 def across_to_json(across: Across) -> Json:
     """Give the rates over their window, and the requests in the system."""
     return {
-        "throughput": throughput_to_json(across.throughput, across.window),
+        "throughput": throughput_to_json(across),
         "backlog": asdict(across.backlog),
     }
 
 
-def throughput_to_json(rates: Throughput, window: Window) -> Json:
-    """Give the rates, and the window they are taken over."""
+def throughput_to_json(across: Across) -> Json:
+    """Give the rates, the window they are taken over, and the rule by which requests belong to it."""
+    rates, where = across.throughput, "T_all" if across.rule is None else "W"
     values: dict[str, Number] = {
         "output_tokens_per_s": rates.output_tokens,
         "total_tokens_per_s": rates.total_tokens,
         "requests_per_s": rates.requests,
         "delivered_tokens_per_s": rates.delivered_tokens,
     }
-    names = {"tput.completed/T_all": "output_tokens_per_s", "tput.delivered/T_all": "delivered_tokens_per_s"}
-    return {**with_exact(values), "window": window_to_json(window), "definitions": names}
+    names = {f"tput.completed/{where}": "output_tokens_per_s", f"tput.delivered/{where}": "delivered_tokens_per_s"}
+    window = window_to_json(across.window) or {}
+    if across.rule is not None:
+        window["rule"] = across.rule
+    return {**with_exact(values), "window": window, "definitions": names}
 
 
 def run_to_json(run: WholeRun) -> Json:

@@ -137,6 +137,15 @@ def test_simulate_embeds_the_same_block(shell: Shell, tmp_path: Path) -> None:
         (("--slo", "speed=1s"), "speed=1s"),
         (("--slo", "ttft=1s,ttft.any=2s"), "two thresholds"),
         (("--stall", "soon"), "--stall"),
+        (("--window", "steadily"), "--window"),
+        (("--window", "level=2"), "--window"),
+        (("--window", "2s..1s"), "--window"),
+        (("--window", "1..2s"), "--window"),
+        (("--attribute", "fair"), "--attribute"),
+        (("--playback", "0"), "--playback"),
+        (("--playback", "fast"), "--playback"),
+        (("--deadlines", "1s"), "--deadlines"),
+        (("--deadlines", "1s,0s"), "--deadlines"),
         (("--quantile", "p99"), "--quantile"),
         (("--not-applicable", "maybe"), "--not-applicable"),
         (("--json", "/no/such/folder/x.json"), "/no/such/folder/x.json"),
@@ -155,6 +164,15 @@ def test_a_bad_file_is_one_line_and_exit_code_2(shell: Shell, name: str, tmp_pat
     assert all(word in line for word in (str(path), *words))
 
 
+def test_a_window_that_the_run_does_not_have_is_refused(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    line = '{"id": "a", "outcome": "completed", "sent_s": 0, "deliveries": [[1, 1]], "ended_s": 2%s}\n'
+    path.write_text(line % "")
+    assert "first end" in shell.refuse("measure", str(path), "--window", "steady")
+    path.write_text((line % ', "clock": "request"').replace('"sent_s": 0, ', ""))
+    assert "clock of its own" in shell.refuse("measure", str(path), "--window", "1s..2s")
+
+
 def test_nothing_completed(shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text('{"id": "a", "outcome": "error", "sent_s": 0, "ended_s": 2}\n')
@@ -162,3 +180,36 @@ def test_nothing_completed(shell: Shell, tmp_path: Path) -> None:
     assert page["populations"]["ttft.any"]["mean"] is None and page["throughput"]["requests_per_s"] == 0
     assert (page["goodput"]["good"], page["goodput"]["of"]) == (0, 1)
     assert Fraction(page["with_failures"]["e2e.last_token"]["p50"]["at_least"]) == 2
+
+
+def test_a_window_takes_what_its_rule_attributes_to_it(shell: Shell, tmp_path: Path) -> None:
+    """One sent each second, two seconds each, two tokens: from the first end at 2 to the last send at 10."""
+    path = tmp_path / "records.jsonl"
+    path.write_text(
+        "".join(
+            f'{{"id": "r{k}", "outcome": "completed", "sent_s": {k}, "prompt_tokens": 3, '
+            f'"deliveries": [[{k}.5, 1], [{k + 2}, 1]], "ended_s": {k + 2}}}\n'
+            for k in range(11)
+        )
+    )
+    steady = shell.json("measure", str(path), "--window", "steady")
+    assert steady["counts"]["offered"] == 8 and steady["populations"]["e2e.last_token"]["n"] == 8
+    rates = steady["throughput"]
+    assert rates["window"] == {"start_s": 2, "stop_s": 10, "rule": "start-in"}
+    assert (rates["requests_per_s"], rates["delivered_tokens_per_s"]) == (1, 2)
+    assert "tput.delivered/W" in rates["definitions"] and steady["steadiness"]["verdict"] == "steady"
+    over = shell.json("measure", str(path), "--window", "1s..2s", "--attribute", "overlap")
+    assert over["counts"]["offered"] == 2 and over["throughput"]["delivered_tokens_per_s"] == 2
+    level = shell.json("measure", str(path), "--window", "level=1", "--attribute", "end-in")
+    assert level["throughput"]["window"] == {"start_s": 1, "stop_s": 11, "rule": "end-in"}
+    assert "from 2.0000 to 10.0000" in shell.run("measure", str(path), "--window", "steady")[1]
+
+
+def test_readers_and_deadlines(shell: Shell, file: str) -> None:
+    page = shell.json("measure", file, "--playback", "10", "--deadlines", "150ms,10ms")
+    assert page["playback"]["of"] == 2 and page["playback"]["requests"] == 0
+    deadlines = page["deadlines"]  # a: 0.199 s misses 5, 0.05 s misses 5, two more are met; b: 0.4 s misses 26
+    assert (deadlines["met"], deadlines["missed"], deadlines["exact"]["miss_rate"]) == (2, 36, "18/19")
+    slow = shell.json("measure", file, "--playback", "40")["playback"]
+    assert (slow["requests"], slow["waits"]) == (1, 1)
+    assert slow["times_s"] == {"waited_together": Decimal("0.025"), "waited_at_most": Decimal("0.025")}
