@@ -5,7 +5,7 @@ range points into the shared list of iteration ends. Iterating a record's delive
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate, islice
@@ -107,6 +107,23 @@ class IterationRanges:
 
     def __len__(self) -> int:
         return sum(stop - first for first, stop in self.ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Deliver what was received at each of `times`, kept as columns; without `kinds` all of it is content."""
+
+    times: Sequence[Ticks]
+    tokens: Sequence[Tokens | None]
+    kinds: Sequence[str] | None = None
+
+    def __iter__(self) -> Iterator[Delivery]:
+        if self.kinds is None:
+            return map(Delivery, self.times, self.tokens)
+        return map(Delivery, self.times, self.tokens, self.kinds)
+
+    def __len__(self) -> int:
+        return len(self.times)
 
 
 @dataclass(frozen=True, slots=True)
