@@ -178,17 +178,9 @@ def test_that_ends_are_named_by_what_is_wrong_with_them() -> None:
     assert "ends x, which is not live" in find_broken([*events, complete("a", finished=("a", "x"))])["SCH-OUT-3"]
     assert "ends a, and ends it again" in find_broken([*events, complete("a", finished=("a", "a"))])["SCH-OUT-3"]
     assert "ends b at 0 outputs" in find_broken([*events, complete("a", finished=("a", "b"))])["SCH-OUT-3"]
-    assert (
-        "goes on with a at 1 output; it asked for 1"
-        not in find_broken([*events, complete("a", finished=("a",))]).values()
-    )
-    assert "which it did not plan" in find_broken(
-        [*events, complete("a", "b", finished=("a",)), plan(["b", 1, 1]), complete("a")]
-    ).get("SCH-OUT-1", "which it did not plan")
-    assert (
-        "of which 1 of 2 known tokens are computed"
-        in find_broken([*events, complete("a", "b", finished=("a",))])["SCH-OUT-1"]
-    )
+    assert "goes on with a at 1 output; it asked for 1" in find_broken([*events, complete("a")])["SCH-OUT-3"]
+    early = find_broken([*events, complete("a", "b", finished=("a",))])
+    assert "of which 1 of 2 known tokens are computed" in early["SCH-OUT-1"]
     assert "which is not live" in find_broken([*events, complete("a", "x", finished=("a",))])["SCH-OUT-1"]
     waits = [*events, complete("a", finished=("a",)), *submit("c"), plan(["b", 1, 1]), complete("b", "c")]
     assert "emits a token of c, which it did not plan" in find_broken(waits)["SCH-OUT-1"]
