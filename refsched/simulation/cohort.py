@@ -148,7 +148,7 @@ class Cohort:
         queues, size = self.queues, len(self.members)
         draft, cap = Draft(queues.token_budget - size), get_chunk_cap(queues)
         chunks = self.choose_chunks(draft.budget, cap) if self.others else []
-        growth = self.members.count_growth(1)
+        growth = self.members.count_growth()
         if chunks is None or draft.budget < 0 or growth + self.count_blocks(chunks) > self.pool.free:
             return False
         self.take_blocks(growth)
@@ -227,7 +227,7 @@ class Cohort:
     def run_mixed(self, chunks: list[Chunk], admitted: list[Live]) -> None:
         """Run one iteration of the members' decodes beside chunks."""
         stepper, start, members = self.stepper, self.stepper.now, len(self.members)
-        self.start_decoding(live for live, count in chunks if self.is_decode(live.id, live.computed, count))
+        self.start_decoding(live for live, count in chunks if count == 1 and live.is_decoding())
         entries = tuple(Entry(live.id, live.computed, count) for live, count in chunks if live not in self.decoding)
         emits = any(live.computed + count == live.known for live, count in chunks if live not in self.decoding)
         self.move_on(stepper.cost.duration(self.count_work(chunks)), 0, 1, members + len(chunks))

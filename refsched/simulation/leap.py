@@ -7,7 +7,7 @@ decodes of vLLM V1's rule as one, so that an iteration costs the same for any nu
 by a cost model, a rule or a foreign engine, every iteration is stepped.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from refsched.model import Iteration, Limits
 from refsched.record import Record
@@ -35,22 +35,28 @@ def leap(
     return run_to_end(make_runner(Stepper(engine, limits, cost, offers, observers, stop, on_end)))
 
 
-def leap_through(
-    engine: Engine, limits: Limits, cost: CostModel, offers: Iterator[Offer], receive: Callable[[Record], None]
-) -> Totals:
-    """Run offers that are read as the run goes on, and hand over each Record as its request ends.
+def leap_through(engine: Engine, limits: Limits, cost: CostModel, offers: Iterator[Offer]) -> "PassingRun":
+    """Run offers that are read as the run goes on; iterate what this returns to get each Record as its request ends.
 
     Nothing is kept but live requests and, for the ends of iterations, their progressions. Raise what `leap` raises.
     """
-    runner, ending = make_runner(Stepper(engine, limits, cost, offers)), None
-    while ending is None:
-        ending = runner.go_on()
-        for _, record in runner.take_records():
-            receive(record)
-    totals = runner.conclude(ending)
-    for _, record in runner.take_records():
-        receive(record)
-    return totals
+    return PassingRun(make_runner(Stepper(engine, limits, cost, offers)))
+
+
+class PassingRun:
+    """Give the records of a run as they come; `totals` are there when all have been given."""
+
+    def __init__(self, runner: Runner):
+        self.runner = runner
+        self.totals: Totals | None = None
+
+    def __iter__(self) -> Iterator[Record]:
+        ending = None
+        while ending is None:
+            ending = self.runner.go_on()
+            yield from (record for _, record in self.runner.take_records())
+        self.totals = self.runner.conclude(ending)
+        yield from (record for _, record in self.runner.take_records())
 
 
 def make_runner(stepper: Stepper) -> Runner:
