@@ -15,7 +15,7 @@ from refsched.scheduling.engine import ReferenceEngine
 from refsched.simulation.cost import CostModel
 from refsched.simulation.intake import sort_offers
 from refsched.simulation.observe import Observer
-from refsched.simulation.step import OnEnd, Simulated, Stepper, run_to_end
+from refsched.simulation.step import OnEnd, Simulated, Stepper, Totals, run_to_end
 from refsched.units import Ticks
 from refsched.workload.offer import Offer
 
@@ -37,8 +37,9 @@ class Fleet:
     """Hold what a fleet gave: each member's run, and all records in order of offer."""
 
     members: tuple[Member, ...]
-    runs: tuple[Simulated, ...]
+    runs: tuple[Simulated | Totals, ...]
     records: tuple[Record, ...]
+    offered: tuple[int, ...] = ()  # requests sent to each member
 
 
 def run_fleet(
@@ -61,7 +62,8 @@ def collect(members: Sequence[Member], runs: Sequence[Simulated], offers: Sequen
     """Bring the records of all runs into order of offer."""
     records = {record.id: record for run in runs for record in run.records}
     ordered = sorted(offers, key=lambda offer: offer.at)
-    return Fleet(tuple(members), tuple(runs), tuple(records[offer.request.id] for offer in ordered))
+    offered = tuple(len(run.records) for run in runs)
+    return Fleet(tuple(members), tuple(runs), tuple(records[offer.request.id] for offer in ordered), offered)
 
 
 def split_by_group(offers: Sequence[Offer], groups: Sequence[str]) -> list[list[Offer]]:

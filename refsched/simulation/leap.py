@@ -35,12 +35,14 @@ def leap(
     return run_to_end(make_runner(Stepper(engine, limits, cost, offers, observers, stop, on_end)))
 
 
-def leap_through(engine: Engine, limits: Limits, cost: CostModel, offers: Iterator[Offer]) -> "PassingRun":
+def leap_through(
+    engine: Engine, limits: Limits, cost: CostModel, offers: Iterator[Offer], on_end: OnEnd | None = None
+) -> "PassingRun":
     """Run offers that are read as the run goes on; iterate what this returns to get each Record as its request ends.
 
     Nothing is kept but live requests and, for the ends of iterations, their progressions. Raise what `leap` raises.
     """
-    return PassingRun(make_runner(Stepper(engine, limits, cost, offers)))
+    return PassingRun(make_runner(Stepper(engine, limits, cost, offers, on_end=on_end)))
 
 
 class PassingRun:
@@ -49,6 +51,11 @@ class PassingRun:
     def __init__(self, runner: Runner):
         self.runner = runner
         self.totals: Totals | None = None
+
+    def get_totals(self) -> Totals:
+        """Give the totals; the records must all have been taken."""
+        assert self.totals is not None, "the run is not over"
+        return self.totals
 
     def __iter__(self) -> Iterator[Record]:
         ending = None

@@ -66,7 +66,9 @@ class Members:
         if ticks == 1:
             return growers[first]
         cycles, rest = divmod(ticks, size)
-        return cycles * len(self.joined) + sum(growers[first : first + rest]) + sum(growers[: max(0, first + rest - size)])
+        return (
+            cycles * len(self.joined) + sum(growers[first : first + rest]) + sum(growers[: max(0, first + rest - size)])
+        )
 
     def count_fitting(self, room: Blocks, most: int) -> int:
         """Count the ticks, up to `most`, that together take no more than `room` blocks."""
