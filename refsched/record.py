@@ -4,8 +4,9 @@ Deliveries that come from a simulation are not stored one by one: a request that
 range points into the shared list of iteration ends. Iterating a record's deliveries gives the same either way.
 """
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate, islice
@@ -40,6 +41,9 @@ class Deliveries(Protocol):
     def __len__(self) -> int: ...
 
 
+LARGEST_PACKED = (1 << 63) - 1  # what 8 bytes hold: as picoseconds, 106 days
+
+
 class IterationEnds:
     """Hold the end of every iteration of a run in order of time, as arithmetic progressions; memory follows those.
 
@@ -50,15 +54,17 @@ class IterationEnds:
     __slots__ = ("count", "durations", "firsts", "growths", "last", "starts")
 
     def __init__(self) -> None:
-        self.firsts: list[int] = []
-        self.starts: list[Ticks] = []
-        self.durations: list[Ticks] = []
-        self.growths: list[Ticks] = []
+        self.firsts: MutableSequence[int] = array("q")
+        self.starts: MutableSequence[Ticks] = array("q")
+        self.durations: MutableSequence[Ticks] = array("q")
+        self.growths: MutableSequence[Ticks] = array("q")
         self.count = 0
         self.last: Ticks = 0  # end of the last iteration
 
     def add(self, start: Ticks, duration: Ticks, growth: Ticks = 0, count: int = 1) -> Ticks:
         """Add `count` iterations from `start` on; return when the last of them ends."""
+        if max(start, duration) > LARGEST_PACKED and isinstance(self.starts, array):
+            self.starts, self.durations = list(self.starts), list(self.durations)
         self.firsts.append(self.count)
         self.starts.append(start)
         self.durations.append(duration)

@@ -145,3 +145,13 @@ def test_ranges_over_iteration_ends_measure_like_written_out_deliveries(
             compute_tpot(written),
             compute_total(written),
         )
+
+
+def test_ends_beyond_eight_bytes_are_kept_all_the_same() -> None:
+    ends = IterationEnds()
+    for start in (0, 10**19, 3 * 10**19):
+        ends.add(start, 10**18, 5, 3)
+    assert list(ends) == [
+        start + done * 10**18 + 5 * (done * (done - 1) // 2) for start in (0, 10**19, 3 * 10**19) for done in (1, 2, 3)
+    ]
+    assert [ends[number] for number in range(9)] == list(ends)
