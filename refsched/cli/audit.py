@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"refsched: {missing}", file=sys.stderr)
         return MISSING
     runs = collect_runs(arguments.paths, arguments.tool, to_targets(conditions))
-    audits = [audit(each, conditions, arguments.quantile) for each in runs]
+    audits = [audit_run(each, conditions, arguments.quantile) for each in runs]
     differences = compare_two(audits)
     if arguments.records is not None:
         save_records(arguments.records, runs)
@@ -80,6 +80,14 @@ def to_targets(conditions: Sequence[Slo]) -> dict[str, Decimal]:
     """Give the conditions under the tools' short names, in seconds."""
     names = {name: short for short, name in SHORT.items()}
     return {names.get(slo.name, slo.name): Decimal(slo.most) / TICKS_PER_SECOND for slo in conditions}
+
+
+def audit_run(run: Run, conditions: Sequence[Slo], method: str) -> Audit:
+    """Audit one run; an error in measuring its requests names its file."""
+    try:
+        return audit(run, conditions, method)
+    except InputError as error:
+        raise error.at(file=run.files[0]) from None
 
 
 def audit(run: Run, conditions: Sequence[Slo], method: str) -> Audit:

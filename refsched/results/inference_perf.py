@@ -65,7 +65,7 @@ def read_run(parts: Parts, label: str) -> Run:
         records=tuple(make_records(entries, whole)),
         reported=tuple(ledger.lines),
         success=judge_success(parts, whole),
-        claims=get_claims(parts.summary) if parts.summary else {},
+        claims=get_claims(parts) if parts.summary else {},
         limits=tuple(find_limits(parts)),
         traps=tuple(find_traps(parts, whole)),
         contradictions=(*find_contradictions(parts), *check_requests(map(list_derived, entries))),
@@ -89,8 +89,13 @@ def split_stages(parts: Parts) -> Iterator[tuple[Fields, Sequence[Entry] | None]
         place += count
 
 
-def get_claims(summary: Fields) -> dict[str, Decimal]:
-    """Give the summary under shared names."""
+def get_claims(parts: Parts) -> dict[str, Decimal]:
+    """Give the summary under shared names; with a fixed concurrency, there is no schedule to be late against."""
+    summary = parts.summary
+    if summary is None:
+        return {}
+    delay = summary.inside("load_summary").find_inside("schedule_delay")
+    scheduled = not any(stage.inside("load_summary").get("concurrency") for stage in parts.stages)
     good, bad, load = (summary.inside(key) for key in ("successes", "failures", "load_summary"))
     rates, latency = good.find_inside("throughput"), good.find_inside("latency")
     outputs = good.find_inside("output_tokens")
@@ -100,6 +105,7 @@ def get_claims(summary: Fields) -> dict[str, Decimal]:
         "failed": bad.find("count"),
         "total": load.find("count"),
         "rate": load.find("requested_rate"),
+        "mean_wait": delay.find("mean") if delay and scheduled else None,
         "cap": load.find("concurrency"),
         "request_throughput": rates.find("requests_per_sec") if rates else None,
         "output_throughput": rates.find("output_tokens_per_sec") if rates else None,
@@ -177,8 +183,23 @@ def find_traps(parts: Parts, whole: Mapping[str, bool] | None) -> Iterator[Findi
         )
 
 
+def check_rate(stage: Fields) -> Iterator[Finding]:
+    """Find a stage whose sends came at another rate than was asked for."""
+    load = stage.inside("load_summary")
+    asked, achieved, count = (load.find(key) for key in ("requested_rate", "achieved_rate", "count"))
+    if not asked or achieved is None or not count or count < 20 or load.get("concurrency"):
+        return
+    if abs(achieved / asked - 1) > max(Decimal("0.2"), 4 / count.sqrt()):
+        yield Finding(
+            "rate-not-kept",
+            f"{stage.path or 'the run'} asked for {asked:.6g} sends/s and made {achieved:.6g}: the load that was asked "
+            "for is not the load that was offered",
+        )
+
+
 def find_contradictions(parts: Parts) -> Iterator[Finding]:
-    """Find two counts of output tokens in one report."""
+    """Find two counts of output tokens in one report, and stages that were sent slower or faster than asked for."""
+    yield from (finding for stage in parts.stages for finding in check_rate(stage))
     ok = [entry for entry in parts.entries or () if entry.error is None]
     if parts.summary is None or counts_by_server(parts.summary.inside("successes"), ok, parts.entries or ()):
         return

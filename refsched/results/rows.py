@@ -93,11 +93,12 @@ def count_by_second(rows: Sequence[Row]) -> tuple[int, int]:
     """
     origin = find_origin(rows) or Decimal(0)
     chunks: dict[int, int] = {}
-    touching: dict[int, int] = {}
+    changes: dict[int, int] = {}  # of the number of requests that touch a second
     for row in rows:
         start = (row.start or Decimal(0)) - origin
         for at in accumulate([start + (row.first or 0), *(row.gaps or ())]):
             chunks[int(at)] = chunks.get(int(at), 0) + 1
-        for second in range(int(start), int(start + (row.latency or 0)) + 1):
-            touching[second] = touching.get(second, 0) + 1
-    return max(chunks.values(), default=0), max(touching.values(), default=0)
+        for second, change in ((int(start), 1), (int(start + (row.latency or 0)) + 1, -1)):
+            changes[second] = changes.get(second, 0) + change
+    touching = accumulate(changes[second] for second in sorted(changes))
+    return max(chunks.values(), default=0), max(touching, default=0)

@@ -152,6 +152,8 @@ def get_claims(fields: Fields) -> dict[str, Decimal]:
         for statistic in ("mean", "median", "p99"):
             value = fields.find(f"{statistic}_{key}_ms")
             claims[f"{statistic}_{name}"] = None if value is None else value / 1000
+    wait = fields.find("mean_client_queue_time_ms")
+    claims["mean_wait"] = None if wait is None else wait / 1000
     rate = fields.get("request_rate")
     claims["rate"] = fields.find("request_rate") if isinstance(rate, int | Decimal) else None
     return {name: value for name, value in claims.items() if value is not None}

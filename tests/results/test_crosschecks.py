@@ -133,3 +133,9 @@ def test_a_number_that_was_not_reproduced_is_a_contradiction() -> None:
     line = Reported("mean_ttft_ms", Decimal(5), "ms", False, "ttft.any", Decimal(6), "the file says 5, not 6")
     (finding,) = find_contradictions(make_run(reported=(line,)))
     assert finding.id == "not-reproduced" and "mean_ttft_ms" in finding.because and "ttft.any" in finding.because
+
+
+def test_sends_that_must_have_been_too_slow_are_found_in_a_sample() -> None:
+    claims = {"rate": 16, "total": 80, "duration": 15.26, "max_e2e": 2.5}  # 79 / 16 = 4.9 s, at least 12.8 s
+    assert found(make_run(claims, tool="guidellm", trim="a sample")) == ["rate-not-kept"]
+    assert found(make_run({**claims, "rate": 6}, tool="guidellm", trim="a sample")) == []
