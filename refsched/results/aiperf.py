@@ -84,7 +84,7 @@ LATENCIES = {
     "inter_chunk_latency": "itl",
     "request_latency": "e2e",
 }
-STATISTICS = {"avg": "mean", "p50": "median", "p99": "p99", "max": "max", "min": "min"}
+STATISTICS = {"sum": "total", "avg": "mean", "p50": "median", "p99": "p99", "max": "max", "min": "min"}
 
 
 def get_claims(summary: Fields) -> dict[str, Decimal]:

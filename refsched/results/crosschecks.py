@@ -142,6 +142,18 @@ def check_decode(run: Run) -> Iterator[Finding]:
         )
 
 
+def check_all_gaps(run: Run) -> Iterator[Finding]:
+    """All gaps together are the decode time of all requests [8]."""
+    claims = run.claims
+    if has(claims, "total_itl", "total_e2e", "total_ttft"):
+        decode = claims["total_e2e"] - claims["total_ttft"]
+        if not is_close(claims["total_itl"], decode):
+            yield Finding(
+                "decode-does-not-fit",
+                f"all gaps together are {claims['total_itl']:.6g} s, but from first token to end it is {decode:.6g} s",
+            )
+
+
 def check_counts(run: Run) -> Iterator[Finding]:
     """Completed and failed requests are all that were sent [9]."""
     claims = run.claims
@@ -256,6 +268,7 @@ CHECKS: tuple[Callable[[Run], Iterator[Finding]], ...] = (
     check_peak_concurrency,
     check_little,
     check_decode,
+    check_all_gaps,
     check_counts,
     check_schedule,
     check_order,
