@@ -194,8 +194,8 @@ def check_least_span(claims: Claims) -> Iterator[Finding]:
     if least > due * (1 + max(Decimal("0.2"), 4 / claims["total"].sqrt())):
         yield Finding(
             "rate-not-kept",
-            f"{claims['total']} sends at {claims['rate']:.6g}/s should take {due:.4g} s and took at least {least:.4g} s: "
-            "the load that was asked for is not the load that was offered",
+            f"{claims['total']} sends at {claims['rate']:.6g}/s should take {due:.4g} s and took at least {least:.4g} s"
+            ": the load that was asked for is not the load that was offered",
         )
 
 

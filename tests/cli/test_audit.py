@@ -135,6 +135,15 @@ def test_records_are_what_measure_reads(shell: Shell, result: str, tmp_path: Pat
     assert page["populations"]["ttft.any"]["mean"] == Decimal("0.25")
 
 
+def test_what_written_records_do_not_support_is_said(shell: Shell, tmp_path: Path) -> None:
+    ex.write_folder(tmp_path, "guidellm")
+    records = str(tmp_path / "r.records")
+    code, out, _ = shell.run("audit", str(tmp_path), "--records", records)
+    assert code == 0 and "the records do not support itl.burst, itl.chunk, itl.even, longest_gap" in out
+    page = shell.json("audit", str(tmp_path), "--records", records)
+    assert page["notes"] == [line for line in page["notes"] if "longest_gap" in line] != []
+
+
 def test_a_file_can_be_read_as_one_tool_only(shell: Shell, result: str) -> None:
     assert shell.run("audit", result, "--as", "vllm")[0] == 0
     assert "has not the fields of a result file of aiperf" in shell.refuse("audit", result, "--as", "aiperf")

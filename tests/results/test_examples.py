@@ -297,3 +297,12 @@ def test_intervals_of_guidellm_are_known_ones() -> None:
     assert bound_quantile([float(number) for number in range(1, 101)], 0.5, 0.95) == (40.0, 61.0)
     assert bound_quantile([1.0] * 367, 0.99, 0.95) is None
     assert bound_quantile([1.0] * 368, 0.99, 0.95) == (1.0, 1.0)
+
+
+def test_the_servers_own_times_are_kept_where_vllm_saves_them(tmp_path: Path) -> None:
+    value = ex.VLLM | {"server_queue_times": [0.05, None, None], "server_ttfts": [0.15, None, None]}
+    (run,) = collect_runs([str(ex.write(tmp_path, "result.json", value))])
+    reference = make_reference(run, "nearest-rank")
+    assert reference is not None
+    assert reference.populations["server.queued"].mean == 50_000_000_000
+    assert reference.populations["transport.first_token"].mean == 50_000_000_000  # 0.2 s at the client, 0.15 there
