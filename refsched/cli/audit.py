@@ -59,13 +59,13 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"refsched: {missing}", file=sys.stderr)
         return MISSING
     runs = collect_runs(arguments.paths, arguments.tool, to_targets(conditions))
-    audits = [audit(each, conditions, arguments.quantile) for each in runs]
+    audits = [audit_run(each, conditions, arguments.quantile) for each in runs]
     differences = compare_two(audits)
-    if arguments.records is not None:
-        save_records(arguments.records, runs)
-    write_json(arguments.json, make_page(audits, differences, server))
+    notes = [] if arguments.records is None else save_records(arguments.records, runs)
+    write_json(arguments.json, make_page(audits, differences, server) | ({"notes": notes} if notes else {}))
     if arguments.json != "-":
         print_text(audits, differences, server)
+        print("".join(f"\n{note}\n" for note in notes), end="")
     return CONTRADICTED if any(each.contradictions for each in audits) else 0
 
 
@@ -80,6 +80,14 @@ def to_targets(conditions: Sequence[Slo]) -> dict[str, Decimal]:
     """Give the conditions under the tools' short names, in seconds."""
     names = {name: short for short, name in SHORT.items()}
     return {names.get(slo.name, slo.name): Decimal(slo.most) / TICKS_PER_SECOND for slo in conditions}
+
+
+def audit_run(run: Run, conditions: Sequence[Slo], method: str) -> Audit:
+    """Audit one run; an error in measuring its requests names its file."""
+    try:
+        return audit(run, conditions, method)
+    except InputError as error:
+        raise error.at(file=run.files[0]) from None
 
 
 def audit(run: Run, conditions: Sequence[Slo], method: str) -> Audit:
@@ -103,12 +111,14 @@ def compare_two(audits: Sequence[Audit]) -> list[Difference] | None:
     return list(compare(*references)) if len(audits) == len(references) == 2 else None
 
 
-def save_records(path: str, runs: Sequence[Run]) -> None:
-    """Write the Records of the one run; raise InputError where there are several, or none."""
+def save_records(path: str, runs: Sequence[Run]) -> list[str]:
+    """Write the Records of the one run, and say what they do not support; raise InputError where there is not one."""
     if len(runs) != 1 or not runs[0].records:
         raise InputError(f"takes one run with requests, not {len(runs)}", field="--records")
     with open_for_writing(path) as file:
         write_records(runs[0].records, file)
+    names = ", ".join(sorted(runs[0].without))
+    return [f"the records do not support {names}: leave these out of what refsched measure says"] if names else []
 
 
 def make_page(

@@ -81,4 +81,6 @@ def format_plain(value: object) -> str:
     """Write shares, a share or a list of names."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {round_decimal(share * 100, 1)} %" for name, share in value.items())
-    return f"{round_decimal(value * 100, 1)} %" if isinstance(value, Fraction) else ", ".join(map(str, value))  # type: ignore[call-overload]
+    if isinstance(value, Fraction):
+        return f"{round_decimal(value * 100, 1)} %"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,13 +1,15 @@
 """Stalls at the client: gaps above a threshold, playback that runs dry, and deadlines missed token by token [B15]."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from typing import TypeAlias
 
 from refsched.metrics.columns import MISSING, Columns
-from refsched.metrics.seen import list_gaps
-from refsched.units import Ticks
+from refsched.units import TICKS_PER_SECOND, Ticks, Tokens
+
+Chunk: TypeAlias = tuple[Ticks, Tokens]  # when it came, and the tokens in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,59 +75,60 @@ def count_stalls(columns: Columns, threshold: Ticks) -> Stalls:
     )
 
 
-def play_back(times: Sequence[Ticks], per_second: Fraction, buffered: int = 1) -> Underrun:
+def play_back(chunks: Iterable[Chunk], per_second: Fraction, buffered: Tokens = 1) -> Underrun:
     """Read tokens at a steady rate from the moment `buffered` of them are there, waiting where the next is not.
 
-    `times` has one entry for each token; waits are in ticks.
+    Chunks are in order; waits are in ticks.
     """
-    if len(times) < buffered:
-        return Underrun(0, Fraction(0))
-    each = 10**12 / per_second
-    due = Fraction(times[buffered - 1])
-    count, waited = 0, Fraction(0)
-    for at in times:
+    each = TICKS_PER_SECOND / per_second
+    due: Fraction | None = None  # when the next token is to be there; None before the reader starts
+    held = count = 0
+    waited = Fraction(0)
+    for at, tokens in chunks:
+        held += tokens
+        if due is None:
+            due = at + held * each if held >= buffered else None
+            continue
         if at > due:
             count, waited, due = count + 1, waited + at - due, Fraction(at)
-        due += each
+        due += tokens * each
     return Underrun(count, waited)
 
 
-def count_deadlines(sent: Ticks, times: Sequence[Ticks], first: Ticks, between: Ticks) -> Deadlines:
+def count_deadlines(sent: Ticks, chunks: Iterable[Chunk], first: Ticks, between: Ticks) -> Deadlines:
     """Count deadlines as etalon does: early tokens earn slack, a late one misses every deadline it passed.
 
-    `times` has one entry for each token. After a miss the deadlines start anew.
+    Chunks are in order. After a miss the deadlines start anew.
     """
-    if not times:
-        return Deadlines(0, 0)
     met = missed = slack = 0
-    for place, gap in enumerate([times[0] - sent, *list_gaps(times)]):
-        allowed = between if place else first
+    before, is_first = sent, True
+    for at, tokens in chunks:
+        gap, allowed = at - before, first if is_first else between
         if gap <= allowed + slack:
             met, slack = met + 1, slack + allowed - gap
-            continue
-        missed += (gap - slack) // between if place else 1 + (gap - slack - first) // between
-        slack = 0
+        else:
+            missed += 1 + (gap - slack - first) // between if is_first else (gap - slack) // between
+            slack = 0
+        met, slack = met + tokens - 1, slack + (tokens - 1) * between  # the rest of the chunk is early
+        before, is_first = at, False
     return Deadlines(met, missed)
 
 
-def list_token_times(columns: Columns, row: int) -> list[Ticks] | None:
-    """Give a time for each token of a row, that of its chunk; None where a chunk does not say how many it has."""
+def list_chunks(columns: Columns, row: int) -> Iterable[Chunk] | None:
+    """Give the chunks of a row; None where there is none, or where one does not say how many tokens it has."""
     if row in columns.ranges:
-        return [each.at for each in columns.ranges[row]]
-    if columns.get("delivered")[row] == MISSING:
-        return None
+        return ((each.at, 1) for each in columns.ranges[row])
     first, begin, stop = columns.get("first")[row], columns.starts[row], columns.starts[row + 1]
-    if first == MISSING:
-        return []
+    if MISSING in (first, columns.get("delivered")[row]):
+        return None
     times = accumulate(columns.gaps[begin:stop], initial=first)
-    counts = [columns.get("first_tokens")[row], *columns.held[begin:stop]]
-    return [at for at, count in zip(times, counts, strict=True) for _ in range(count)]
+    return zip(times, [columns.get("first_tokens")[row], *columns.held[begin:stop]], strict=True)
 
 
 def play_all(columns: Columns, per_second: Fraction) -> Playback:
     """Read every answer whose tokens are known at a steady rate, from its first token on."""
-    known = [times for row in range(len(columns)) if (times := list_token_times(columns, row))]
-    found = [play_back(times, per_second) for times in known]
+    every = (list_chunks(columns, row) for row in range(len(columns)))
+    found = [play_back(chunks, per_second) for chunks in every if chunks is not None]
     return Playback(
         per_second=per_second,
         requests=sum(each.times > 0 for each in found),
@@ -138,9 +141,6 @@ def play_all(columns: Columns, per_second: Fraction) -> Playback:
 
 def count_all_deadlines(columns: Columns, first: Ticks, between: Ticks) -> Deadlines:
     """Add up the deadlines of every request that knows its send and its tokens."""
-    parts = [
-        count_deadlines(sent, times, first, between)
-        for row, sent in enumerate(columns.get("sent"))
-        if sent != MISSING and (times := list_token_times(columns, row))
-    ]
+    rows = ((sent, list_chunks(columns, row)) for row, sent in enumerate(columns.get("sent")) if sent != MISSING)
+    parts = [count_deadlines(sent, chunks, first, between) for sent, chunks in rows if chunks is not None]
     return Deadlines(sum(part.met for part in parts), sum(part.missed for part in parts))

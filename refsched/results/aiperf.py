@@ -84,7 +84,7 @@ LATENCIES = {
     "inter_chunk_latency": "itl",
     "request_latency": "e2e",
 }
-STATISTICS = {"avg": "mean", "p50": "median", "p99": "p99", "max": "max", "min": "min"}
+STATISTICS = {"sum": "total", "avg": "mean", "p50": "median", "p99": "p99", "max": "max", "min": "min"}
 
 
 def get_claims(summary: Fields) -> dict[str, Decimal]:
@@ -206,6 +206,9 @@ def find_traps(parts: Parts) -> Iterator[Finding]:
             "truncated-counted",
             f"{cut} counted successes ended without usage, which others have: cut streams or errors inside the stream",
         )
+    inside = sum(not raw.failed and raw.stream.has_error() for raw in parts.raw or ())
+    if inside:
+        yield Finding("error-inside-counted", f"{inside} streams hold a server error and are counted as success")
     off = [e for e in parts.entries or () if (e.value("usage_completion_tokens_diff_pct") or 0) > 0]
     if off:
         yield Finding(

@@ -142,6 +142,18 @@ def check_decode(run: Run) -> Iterator[Finding]:
         )
 
 
+def check_all_gaps(run: Run) -> Iterator[Finding]:
+    """All gaps together are the decode time of all requests [8]."""
+    claims = run.claims
+    if has(claims, "total_itl", "total_e2e", "total_ttft"):
+        decode = claims["total_e2e"] - claims["total_ttft"]
+        if not is_close(claims["total_itl"], decode):
+            yield Finding(
+                "decode-does-not-fit",
+                f"all gaps together are {claims['total_itl']:.6g} s, but from first token to end it is {decode:.6g} s",
+            )
+
+
 def check_counts(run: Run) -> Iterator[Finding]:
     """Completed and failed requests are all that were sent [9]."""
     claims = run.claims
@@ -160,6 +172,8 @@ def check_schedule(run: Run) -> Iterator[Finding]:
     """N sends at a rate take (N - 1) / rate [10]."""
     claims = run.claims
     sent = sorted(record.sent for record in run.records if record.sent is not None and record.clock == "run")
+    if run.trim:
+        yield from check_least_span(claims)
     if not has(claims, "rate") or len(sent) < 20 or claims["rate"] <= 0 or run.trim:
         return
     span, due = Decimal(sent[-1] - sent[0]) / 10**12, (len(sent) - 1) / claims["rate"]
@@ -169,6 +183,19 @@ def check_schedule(run: Run) -> Iterator[Finding]:
             "rate-not-kept",
             f"{len(sent)} sends at {claims['rate']:.6g}/s should take {due:.4g} s and took {span:.4g} s: the load that "
             "was asked for is not the load that was offered",
+        )
+
+
+def check_least_span(claims: Claims) -> Iterator[Finding]:
+    """Find sends that must have been slower than asked for: all but the last latency of the duration was for them."""
+    if not has(claims, "rate", "total", "duration", "max_e2e") or claims["total"] < 20 or claims["rate"] <= 0:
+        return
+    least, due = claims["duration"] - claims["max_e2e"], (claims["total"] - 1) / claims["rate"]
+    if least > due * (1 + max(Decimal("0.2"), 4 / claims["total"].sqrt())):
+        yield Finding(
+            "rate-not-kept",
+            f"{claims['total']} sends at {claims['rate']:.6g}/s should take {due:.4g} s and took at least {least:.4g} s"
+            ": the load that was asked for is not the load that was offered",
         )
 
 
@@ -241,6 +268,7 @@ CHECKS: tuple[Callable[[Run], Iterator[Finding]], ...] = (
     check_peak_concurrency,
     check_little,
     check_decode,
+    check_all_gaps,
     check_counts,
     check_schedule,
     check_order,

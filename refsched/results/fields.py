@@ -90,6 +90,13 @@ class Fields:
         """Give a list of times, none of them negative."""
         return [self.check_time(f"{key}[{i}]", self.to_number(f"{key}[{i}]", x)) for i, x in enumerate(self.items(key))]
 
+    def find_times(self, key: str) -> list[Number]:
+        """Give a list of times in which null stands for what is not known."""
+        return [
+            None if value is None else self.check_time(f"{key}[{i}]", self.to_number(f"{key}[{i}]", value))
+            for i, value in enumerate(self.items(key))
+        ]
+
     def counts(self, key: str) -> list[int]:
         """Give a list of whole numbers of at least 0."""
         return [self.to_count(f"{key}[{i}]", x) for i, x in enumerate(self.items(key))]

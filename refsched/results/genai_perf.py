@@ -289,6 +289,6 @@ def find_traps(replies: Sequence[Reply]) -> Iterator[Finding]:
     empty = sum(not reply.texts for reply in replies)
     if empty:
         yield Finding("empty-counted", f"{empty} requests without text are in the request rate and in no latency")
-    cut = sum(bool(reply.texts) and not reply.stream.is_whole() for reply in replies)
-    if cut:
-        yield Finding("truncated-counted", f"{cut} streams were cut or hold an error and are counted as success")
+    inside = sum(bool(reply.texts) and reply.stream.has_error() for reply in replies)
+    if inside:
+        yield Finding("error-inside-counted", f"{inside} streams hold a server error and are counted as success")

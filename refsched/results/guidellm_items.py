@@ -20,6 +20,7 @@ TIMES = (
 )
 
 
+MOST = 10**7  # updates of one request
 DERIVED = ("request_latency", "time_to_first_token_ms", "time_per_output_token_ms", "inter_token_latency_ms")
 
 
@@ -141,7 +142,7 @@ def read_item(fields: Fields, status: str) -> Item:
         status=status,
         exact=exact,
         iterations=timings.find_count("request_iterations") or 0,
-        token_iterations=timings.find_count("token_iterations") or 0,
+        token_iterations=read_iterations(timings),
         prompt=inputs.find_count("total_tokens") if inputs else None,
         output=outputs.find_count("total_tokens") if outputs else None,
         inputs=inputs.data if inputs else {},
@@ -151,6 +152,12 @@ def read_item(fields: Fields, status: str) -> Item:
         error=info.text("error"),
         written={name: fields.find(name) for name in DERIVED},
     )
+
+
+def read_iterations(timings: Fields) -> int:
+    """Read the number of updates with text, each of which the tool gives a time."""
+    count = timings.find_count("token_iterations") or 0
+    return count if count <= MOST else timings.complain("token_iterations", "is too large")
 
 
 def check_order(timings: Fields, exact: Mapping[str, Decimal | None]) -> None:

@@ -65,7 +65,7 @@ def read_run(parts: Parts, label: str) -> Run:
         records=tuple(make_records(entries, whole)),
         reported=tuple(ledger.lines),
         success=judge_success(parts, whole),
-        claims=get_claims(parts.summary) if parts.summary else {},
+        claims=get_claims(parts) if parts.summary else {},
         limits=tuple(find_limits(parts)),
         traps=tuple(find_traps(parts, whole)),
         contradictions=(*find_contradictions(parts), *check_requests(map(list_derived, entries))),
@@ -89,34 +89,56 @@ def split_stages(parts: Parts) -> Iterator[tuple[Fields, Sequence[Entry] | None]
         place += count
 
 
-def get_claims(summary: Fields) -> dict[str, Decimal]:
+THROUGHPUTS = {
+    "request_throughput": "requests_per_sec",
+    "output_throughput": "output_tokens_per_sec",
+    "total_throughput": "total_tokens_per_sec",
+}
+LATENCIES = {
+    "time_to_first_token": "ttft",
+    "time_per_output_token": "tpot",
+    "inter_token_latency": "itl",
+    "request_latency": "e2e",
+}
+
+
+def get_claims(parts: Parts) -> dict[str, Decimal]:
     """Give the summary under shared names."""
-    good, bad, load = (summary.inside(key) for key in ("successes", "failures", "load_summary"))
-    rates, latency = good.find_inside("throughput"), good.find_inside("latency")
-    outputs = good.find_inside("output_tokens")
+    summary = parts.summary
+    if summary is None:
+        return {}
+    good, load = summary.inside("successes"), summary.inside("load_summary")
+    rates, outputs = good.find_inside("throughput"), good.find_inside("output_tokens")
     claims: dict[str, Decimal | None] = {
         "duration": summary.find("benchmark_time_seconds"),
         "completed": good.find("count"),
-        "failed": bad.find("count"),
+        "failed": summary.inside("failures").find("count"),
         "total": load.find("count"),
         "rate": load.find("requested_rate"),
         "cap": load.find("concurrency"),
-        "request_throughput": rates.find("requests_per_sec") if rates else None,
-        "output_throughput": rates.find("output_tokens_per_sec") if rates else None,
-        "total_throughput": rates.find("total_tokens_per_sec") if rates else None,
+        "mean_wait": get_wait(parts, load),
         "output_tokens": outputs.find("total") if outputs else None,
     }
-    names = {
-        "time_to_first_token": "ttft",
-        "time_per_output_token": "tpot",
-        "inter_token_latency": "itl",
-        "request_latency": "e2e",
-    }
-    for key, name in names.items():
+    claims |= {name: rates.find(key) if rates else None for name, key in THROUGHPUTS.items()}
+    claims |= get_latencies(good.find_inside("latency"))
+    return {name: value for name, value in claims.items() if value is not None}
+
+
+def get_wait(parts: Parts, load: Fields) -> Decimal | None:
+    """Give how late sends were; with a fixed concurrency, there is no schedule to be late against."""
+    delay = load.find_inside("schedule_delay")
+    fixed = any(each.inside("load_summary").get("concurrency") for each in parts.stages)
+    return None if delay is None or fixed or load.get("concurrency") else delay.find("mean")
+
+
+def get_latencies(latency: Fields | None) -> dict[str, Decimal | None]:
+    """Give the latency statistics under shared names, in seconds."""
+    claims = {}
+    for key, name in LATENCIES.items():
         part = latency.find_inside(key) if latency else None
         for statistic in ("mean", "median", "p99", "min", "max"):
             claims[f"{statistic}_{name}"] = part.find(statistic) if part else None
-    return {name: value for name, value in claims.items() if value is not None}
+    return claims
 
 
 def judge_success(parts: Parts, whole: Mapping[str, bool] | None) -> Success:
@@ -177,8 +199,23 @@ def find_traps(parts: Parts, whole: Mapping[str, bool] | None) -> Iterator[Findi
         )
 
 
+def check_rate(stage: Fields) -> Iterator[Finding]:
+    """Find a stage whose sends came at another rate than was asked for."""
+    load = stage.inside("load_summary")
+    asked, achieved, count = (load.find(key) for key in ("requested_rate", "achieved_rate", "count"))
+    if not asked or achieved is None or not count or count < 20 or load.get("concurrency"):
+        return
+    if abs(achieved / asked - 1) > max(Decimal("0.2"), 4 / count.sqrt()):
+        yield Finding(
+            "rate-not-kept",
+            f"{stage.path or 'the run'} asked for {asked:.6g} sends/s and made {achieved:.6g}: the load that was asked "
+            "for is not the load that was offered",
+        )
+
+
 def find_contradictions(parts: Parts) -> Iterator[Finding]:
-    """Find two counts of output tokens in one report."""
+    """Find two counts of output tokens in one report, and stages that were sent slower or faster than asked for."""
+    yield from (finding for stage in parts.stages for finding in check_rate(stage))
     ok = [entry for entry in parts.entries or () if entry.error is None]
     if parts.summary is None or counts_by_server(parts.summary.inside("successes"), ok, parts.entries or ()):
         return

@@ -20,6 +20,7 @@ from refsched.units import TICKS_PER_SECOND, Ticks
 
 LONGEST_LINE = 64 * 2**20  # bytes; a million deliveries fit
 FAR_FROM_ZERO = 10**6 * TICKS_PER_SECOND  # a first time beyond it is on a clock that began long before the run
+MOST_IN_A_CHUNK = 10**9
 OUTCOMES: Mapping[str, Outcome] = {outcome.value: outcome for outcome in Outcome}
 CLOCKS = {name: name for name in ("run", "request")}
 NOTHING, NO_SERVER = Arrivals((), ()), Server()
@@ -210,17 +211,19 @@ def split_deliveries(values: list[object]) -> tuple[list[object], list[object], 
 
 def check_tokens(values: Sequence[object]) -> Sequence[int | None]:
     """Return counts of tokens; raise InputError for what is neither a whole number nor null."""
-    if set(map(type, values)) == {int} and min(values) >= 0:  # type: ignore[type-var, operator]  # all are int
+    if set(map(type, values)) == {int} and min(values) >= 0 and max(values) <= MOST_IN_A_CHUNK:  # type: ignore[type-var, operator]  # all are int
         return values  # type: ignore[return-value]
     for place, value in enumerate(values):
         if not is_count(value):
-            raise InputError("has no count of tokens (a whole number, or null)", field=f"deliveries[{place}]")
+            raise InputError(
+                "has no count of tokens (a whole number up to a billion, or null)", field=f"deliveries[{place}]"
+            )
     return values  # type: ignore[return-value]
 
 
 def is_count(value: object) -> bool:
     """Tell whether a value is a count, or null."""
-    return value is None or (type(value) is int and value >= 0)
+    return value is None or (type(value) is int and 0 <= value <= MOST_IN_A_CHUNK)
 
 
 def check_kinds(values: Sequence[object]) -> Sequence[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import accumulate
 
-from refsched.record import Arrivals, Deliveries, Outcome, Record
+from refsched.record import Arrivals, Deliveries, Outcome, Record, Server
 from refsched.results.run import CUT
 from refsched.units import LONGEST, TICKS_PER_SECOND, Ticks, round_to_ticks
 
@@ -42,6 +42,8 @@ class Row:
     gaps: Sequence[Decimal] | None = None  # between chunks; None where the file does not store them
     latency: Number = None
     reason: str | None = None
+    server_wait: Number = None  # on the server's own clock: from arrival to being scheduled
+    server_first: Number = None  # and to its first output
 
     def decode(self) -> Number:
         """Give the time from the first token to the end."""
@@ -69,7 +71,15 @@ def make_record(row: Row, origin: Number, source: str | None, is_whole: bool | N
         clock="run" if row.start is not None else "request",
         output_tokens=row.output,
         token_source=None if row.output is None else source,
+        server=make_server(row),
     )
+
+
+def make_server(row: Row) -> Server:
+    """Give the server's own times, counted from the arrival of the request there."""
+    if row.server_wait is None and row.server_first is None:
+        return Server()
+    return Server(queued=0, scheduled=to_ticks(row.server_wait), first_token=to_ticks(row.server_first))
 
 
 def make_deliveries(row: Row, start: Decimal) -> Deliveries:
@@ -93,11 +103,12 @@ def count_by_second(rows: Sequence[Row]) -> tuple[int, int]:
     """
     origin = find_origin(rows) or Decimal(0)
     chunks: dict[int, int] = {}
-    touching: dict[int, int] = {}
+    changes: dict[int, int] = {}  # of the number of requests that touch a second
     for row in rows:
         start = (row.start or Decimal(0)) - origin
         for at in accumulate([start + (row.first or 0), *(row.gaps or ())]):
             chunks[int(at)] = chunks.get(int(at), 0) + 1
-        for second in range(int(start), int(start + (row.latency or 0)) + 1):
-            touching[second] = touching.get(second, 0) + 1
-    return max(chunks.values(), default=0), max(touching.values(), default=0)
+        for second, change in ((int(start), 1), (int(start + (row.latency or 0)) + 1, -1)):
+            changes[second] = changes.get(second, 0) + change
+    touching = accumulate(changes[second] for second in sorted(changes))
+    return max(chunks.values(), default=0), max(touching, default=0)

@@ -144,11 +144,15 @@ def find_traps(fields: Fields, rows: Sequence[Row]) -> Iterator[Finding]:
     empty = sum(row.ok and row.first is None for row in rows)
     if empty:
         yield Finding("zero-entries", f"{empty} successes have TTFT 0: a stream without text enters the mean as 0")
-    if rows:
-        failed = sum(not row.ok for row in rows)
-        yield from [
-            Finding("failures-not-reported", f"{failed} of {len(rows)} requests failed, and no field says so")
-        ] * (failed > 0)
+    failed = sum(not row.ok for row in rows)
+    if failed:
+        yield Finding("failures-not-reported", f"{failed} of {len(rows)} requests failed, and no field says so")
+    inputs, claimed = sum(row.prompt or 0 for row in rows if row.ok), fields.find("total_input_tokens")
+    if rows and claimed is not None and claimed != inputs:
+        yield Finding(
+            "intended-input-counted",
+            f"{claimed} input tokens are reported, the data set's lengths; the server counted {inputs}",
+        )
     tail = (
         "the clock runs to the [DONE] line: whatever the server sends after the last token is inside latency and TPOT"
     )

@@ -48,6 +48,9 @@ def read_run(fields: Fields, label: str, slo: Slo) -> Run:
     )
 
 
+OPTIONAL = ("start_times", "latencies", "queue_times", "server_queue_times", "server_ttfts")
+
+
 def read_rows(fields: Fields) -> list[Row]:
     """Read the per-request arrays, which must be of one length; an empty list where only a summary is there."""
     if not fields.has("ttfts", "itls", "output_lens"):
@@ -58,7 +61,7 @@ def read_rows(fields: Fields) -> list[Row]:
     inputs = check_length(fields, "input_lens", fields.counts("input_lens"), size)
     gaps = [read_gaps(fields, place, item) for place, item in enumerate(fields.items("itls"))]
     check_length(fields, "itls", gaps, size)
-    optional = {key: read_optional(fields, key, size) for key in ("start_times", "latencies", "queue_times")}
+    optional = {key: read_optional(fields, key, size) for key in OPTIONAL}
     errors = [str(item or "") for item in fields.items("errors")] if fields.has("errors") else [""] * size
     check_length(fields, "errors", errors, size)
     mask = find_mask(fields, errors, outputs)
@@ -74,6 +77,8 @@ def read_rows(fields: Fields) -> list[Row]:
             gaps=gaps[i],
             latency=find_latency(optional["latencies"][i], ttfts[i], gaps[i], mask[i]),
             reason=shorten_error(errors[i]) if not mask[i] else None,
+            server_wait=optional["server_queue_times"][i],
+            server_first=optional["server_ttfts"][i],
         )
         for i in range(size)
     ]
@@ -96,7 +101,7 @@ def read_gaps(fields: Fields, place: int, item: object) -> list[Decimal]:
 
 def read_optional(fields: Fields, key: str, size: int) -> Sequence[Decimal | None]:
     """Read an array that newer versions write; all unknown where it is absent."""
-    return check_length(fields, key, fields.times(key), size) if fields.has(key) else [None] * size
+    return check_length(fields, key, fields.find_times(key), size) if fields.has(key) else [None] * size
 
 
 def check_length(fields: Fields, key: str, values: Sized, size: int) -> Sized:
@@ -152,6 +157,8 @@ def get_claims(fields: Fields) -> dict[str, Decimal]:
         for statistic in ("mean", "median", "p99"):
             value = fields.find(f"{statistic}_{key}_ms")
             claims[f"{statistic}_{name}"] = None if value is None else value / 1000
+    wait = fields.find("mean_client_queue_time_ms")
+    claims["mean_wait"] = None if wait is None else wait / 1000
     rate = fields.get("request_rate")
     claims["rate"] = fields.find("request_rate") if isinstance(rate, int | Decimal) else None
     return {name: value for name, value in claims.items() if value is not None}

@@ -135,6 +135,15 @@ def test_records_are_what_measure_reads(shell: Shell, result: str, tmp_path: Pat
     assert page["populations"]["ttft.any"]["mean"] == Decimal("0.25")
 
 
+def test_what_written_records_do_not_support_is_said(shell: Shell, tmp_path: Path) -> None:
+    ex.write_folder(tmp_path, "guidellm")
+    records = str(tmp_path / "r.records")
+    code, out, _ = shell.run("audit", str(tmp_path), "--records", records)
+    assert code == 0 and "the records do not support itl.burst, itl.chunk, itl.even, longest_gap" in out
+    page = shell.json("audit", str(tmp_path), "--records", records)
+    assert page["notes"] == [line for line in page["notes"] if "longest_gap" in line] != []
+
+
 def test_a_file_can_be_read_as_one_tool_only(shell: Shell, result: str) -> None:
     assert shell.run("audit", result, "--as", "vllm")[0] == 0
     assert "has not the fields of a result file of aiperf" in shell.refuse("audit", result, "--as", "aiperf")
@@ -180,6 +189,9 @@ def test_the_servers_view_stands_beside_the_clients(shell: Shell) -> None:
         ("vllm_bench_serve/f_overload_slots4_maxconc8", {"peak-above-cap", "rate-not-kept"}),
         ("sglang_bench_serving/b_conc8_lens_chat", {"peak-above-cap", "peak-below-average"}),
         ("aiperf/f_overload_slots4_conc8", {"rate-not-kept"}),
+        ("guidellm/f_overload_slots4_maxconc8", {"rate-not-kept"}),
+        ("inference-perf/f_overload_slots4_workerconc8", {"rate-not-kept"}),
+        ("inference-perf/b_conc8_lens_completions", set()),
         ("genai-bench/c_errors_chat", {"error-rate-zero"}),
         ("inference-perf/e_eos_client_tokens", {"two-token-counts"}),
         ("guidellm/x_reasoning_schedule_collapsed_to_burst", {"mixed-clocks"}),
@@ -191,3 +203,36 @@ def test_contradictions_of_recorded_runs(name: str, expected: set[str], shell: S
     code, out, _ = shell.run("audit", str(TOOLS / name), "--json", "-")
     assert {each["id"] for each in json.loads(out)["contradictions"]} == expected
     assert code == bool(expected)
+
+
+@needs_shared("data", "tool_results")
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("aiperf/c_errors_chat", {"truncated-counted", "failures-dropped", "one-token-outputs"}),
+        ("sglang_bench_serving/b_conc8_lens_chat", {"requested-length-counted", "tail-inside-clock"}),
+        ("vllm_bench_serve/d_chunks_chat", {"chunks-counted-as-tokens"}),
+        ("vllm_bench_serve/d_chunks_completions", {"empty-chunks-counted"}),
+        ("vllm_bench_serve/f_overload_slots4_maxconc8", {"client-wait-hidden"}),
+        ("sglang_bench_serving/f_overload_slots4_maxconc8", {"client-wait-hidden"}),
+        ("guidellm/f_overload_slots4_maxconc8", {"client-wait-hidden", "tpot-includes-ttft"}),
+        ("inference-perf/f_overload_slots4_workerconc8", {"client-wait-hidden"}),
+        ("inference-perf/g_reasoning_content_chat", {"reasoning-ignored"}),
+        ("genai-perf/g_reasoning_content_chat", {"reasoning-ignored"}),
+        ("llmperf/c_errors_chat_conc8", {"failures-dropped", "itl-includes-ttft"}),
+    ],
+)
+def test_traps_of_recorded_runs(name: str, expected: set[str], shell: Shell) -> None:
+    _, out, _ = shell.run("audit", str(TOOLS / name), "--json", "-")
+    assert expected <= {each["id"] for each in json.loads(out)["traps"]}
+
+
+@needs_shared("data", "tool_results")
+def test_goodput_of_recorded_errors_is_what_each_policy_gives(shell: Shell) -> None:
+    _, out, _ = shell.run("audit", str(TOOLS / "inference-perf" / "c_errors_chat"), "--json", "-")
+    views = {
+        (view["success"], view["not_applicable"], view["denominator"]): (view["good"], view["of"])
+        for view in json.loads(out)["goodput"]["policies"]
+    }
+    assert views[("as the tool counts it", "fail", "completed")] == (32, 80)  # 40 %, which the tool reports
+    assert views[("as the tool counts it", "fail", "offered")] == (32, 120)  # of all that were sent

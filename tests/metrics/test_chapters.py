@@ -82,8 +82,8 @@ def test_that_an_interval_comes_out_as_written(clause: str, page: Page) -> None:
 
 @pytest.mark.parametrize(("clause", "page"), pick("playback"))
 def test_that_a_reader_waits_as_written(clause: str, page: Page) -> None:
-    times = [to_ticks(at) for at in page["times_s"]]  # type: ignore[attr-defined]
-    found = play_back(times, Fraction(page["per_second"]))  # type: ignore[arg-type]
+    chunks = [(to_ticks(at), 1) for at in page["times_s"]]  # type: ignore[attr-defined]
+    found = play_back(chunks, Fraction(page["per_second"]))  # type: ignore[arg-type]
     expect: Page = page["expect"]  # type: ignore[assignment]
     assert (found.times, found.waited) == (expect["waits"], to_ticks(expect["waited_s"]))
 
@@ -91,7 +91,7 @@ def test_that_a_reader_waits_as_written(clause: str, page: Page) -> None:
 @pytest.mark.parametrize(("clause", "page"), pick("deadlines"))
 def test_that_deadlines_are_missed_as_written(clause: str, page: Page) -> None:
     times = list(accumulate(to_ticks(gap) for gap in page["gaps_s"]))  # type: ignore[attr-defined]
-    found = count_deadlines(0, times, to_ticks(page["first_s"]), to_ticks(page["between_s"]))
+    found = count_deadlines(0, [(at, 1) for at in times], to_ticks(page["first_s"]), to_ticks(page["between_s"]))
     assert {"met": found.met, "missed": found.missed} == page["expect"]
 
 

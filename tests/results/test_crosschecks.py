@@ -41,6 +41,9 @@ RIGHT = {
     "mean_ttft": 0.1,
     "mean_tpot": 0.0186,
     "mean_e2e": 1.0,
+    "total_itl": 18,
+    "total_e2e": 20,
+    "total_ttft": 2,
 }
 # One number each that cannot be, with the finding that must name it.
 WRONG = [
@@ -52,6 +55,7 @@ WRONG = [
     ({"peak_concurrency": 1}, "peak-below-mean"),
     ({"mean_concurrency": 4}, "little-does-not-hold"),
     ({"mean_tpot": 0.0092}, "tpot-does-not-fit"),
+    ({"total_itl": 15, "total_e2e": 20, "total_ttft": 2}, "decode-does-not-fit"),
     ({"failed": 4}, "counts-do-not-add-up"),
     ({"planned": 19}, "counts-do-not-add-up"),
 ]
@@ -133,3 +137,20 @@ def test_a_number_that_was_not_reproduced_is_a_contradiction() -> None:
     line = Reported("mean_ttft_ms", Decimal(5), "ms", False, "ttft.any", Decimal(6), "the file says 5, not 6")
     (finding,) = find_contradictions(make_run(reported=(line,)))
     assert finding.id == "not-reproduced" and "mean_ttft_ms" in finding.because and "ttft.any" in finding.because
+
+
+def test_sends_that_must_have_been_too_slow_are_found_in_a_sample() -> None:
+    claims = {"rate": 16, "total": 80, "duration": 15.26, "max_e2e": 2.5}  # 79 / 16 = 4.9 s, at least 12.8 s
+    assert found(make_run(claims, tool="guidellm", trim="a sample")) == ["rate-not-kept"]
+    assert found(make_run({**claims, "rate": 6}, tool="guidellm", trim="a sample")) == []
+
+
+def test_a_published_report_with_doubled_token_times_is_found_out() -> None:
+    # TPOT 3.473 ms, but (480.48 - 31.13) ms over 62.15 gaps is 7.23 ms: a BOS token was counted with every chunk
+    claims = {"mean_e2e": 0.48048, "mean_ttft": 0.03113, "mean_tpot": 0.003473, "output_tokens": 63.15, "completed": 1}
+    (finding,) = find_contradictions(make_run(claims))
+    assert finding.id == "tpot-does-not-fit" and "3.473" in finding.because and "7.23" in finding.because
+
+
+def test_a_published_peak_below_its_average_is_found_out() -> None:
+    assert found(make_run({"peak_output": 113, "output_throughput": 410.6})) == ["peak-below-average"]

@@ -170,6 +170,8 @@ def test_the_export_shows_streams_that_were_cut_and_errors_inside(tmp_path: Path
     for value in (open_end, ex.change(ex.PERF_EXPORT, *request, "response_outputs", to=inside)):
         (run,) = collect_runs([str(ex.write(tmp_path, "profile_export.json", value))])
         assert (run.success.counted, run.success.shown) == (1, 0)
+        assert "truncated-counted" in ids(run)[1]
+    assert "error-inside-counted" in ids(run)[1]
 
 
 def test_guidellm_names_what_its_tpot_holds(tmp_path: Path) -> None:
@@ -297,3 +299,40 @@ def test_intervals_of_guidellm_are_known_ones() -> None:
     assert bound_quantile([float(number) for number in range(1, 101)], 0.5, 0.95) == (40.0, 61.0)
     assert bound_quantile([1.0] * 367, 0.99, 0.95) is None
     assert bound_quantile([1.0] * 368, 0.99, 0.95) == (1.0, 1.0)
+
+
+def test_the_servers_own_times_are_kept_where_vllm_saves_them(tmp_path: Path) -> None:
+    value = ex.VLLM | {"server_queue_times": [0.05, None, None], "server_ttfts": [0.15, None, None]}
+    (run,) = collect_runs([str(ex.write(tmp_path, "result.json", value))])
+    reference = make_reference(run, "nearest-rank")
+    assert reference is not None
+    assert reference.populations["server.queued"].mean == 50_000_000_000
+    assert reference.populations["transport.first_token"].mean == 50_000_000_000  # 0.2 s at the client, 0.15 there
+
+
+def test_the_raw_export_shows_errors_inside_streams(tmp_path: Path) -> None:
+    def line(*events: str) -> ex.Json:
+        responses = [
+            {"perf_ns": 1000 + number * 1_000_000, "packets": [{"name": "data", "value": event}]}
+            for number, event in enumerate(events, 1)
+        ]
+        meta = ex.AIPERF_RECORDS[0]["metadata"]
+        return {"metadata": meta, "start_perf_ns": 1000, "status": 200, "responses": responses, "error": None}
+
+    token = '{"choices": [{"delta": {"content": "a"}, "finish_reason": null}]}'
+    error = '{"error": {"message": "engine died"}}'
+    (whole,) = collect_runs([str(ex.write(tmp_path, "a.jsonl", [line(token, token, "[DONE]")]))])
+    (broken,) = collect_runs([str(ex.write(tmp_path, "b.jsonl", [line(token, error)]))])
+    assert (whole.success.shown, broken.success.shown) == (1, 0)
+    assert "error-inside-counted" in ids(broken)[1] and "error-inside-counted" not in ids(whole)[1]
+    reference = make_reference(whole, "nearest-rank")
+    assert reference is not None and reference.populations["ttft.any"].mean == 10**9  # 1 ms
+    assert reference.populations["e2e.last_token"].mean == 2 * 10**9
+
+
+def test_sglang_reports_the_input_that_was_intended(tmp_path: Path) -> None:
+    value = ex.change(ex.SGLANG, "input_lens", to=[9])
+    (run,) = collect_runs([str(ex.write(tmp_path, "r.jsonl", [value]))])
+    assert "intended-input-counted" in ids(run)[1]
+    lines = by_name(run)
+    assert lines["total_input_tokens"].reproduced == "unsupported" and lines["total_throughput"].reproduced is True
