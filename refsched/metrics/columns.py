@@ -7,8 +7,16 @@ from itertools import accumulate
 
 from refsched.errors import InputError
 from refsched.metrics.population import to_array
+from refsched.metrics.ranges import RangeTable
+from refsched.metrics.seen import (
+    Chunks,
+    Seen,
+    get_chunks,
+    list_gaps,
+    look_at,
+    look_at_ranges,
+)
 from refsched.metrics.steps import Steps
-from refsched.metrics.seen import Chunks, Seen, get_chunks, list_gaps, look_at, look_at_ranges
 from refsched.record import IterationRanges, Outcome, Record
 from refsched.units import Ticks
 
@@ -34,7 +42,7 @@ class Columns:
     starts: Sequence[int]  # starts[i]:starts[i + 1] are the gaps of row i
     gaps: Sequence[int]
     held: Sequence[int]
-    ranges: dict[int, IterationRanges]
+    ranges: RangeTable
     steps: Steps
     clock: str = "run"
     disagreements: int = 0  # records whose two token counts differ
@@ -70,7 +78,7 @@ class Columns:
             starts=to_array(accumulate((starts[row + 1] - starts[row] for row in rows), initial=0)),
             gaps=pick_slices(gaps, starts, rows),
             held=pick_slices(self.held, starts, rows),
-            ranges={place: self.ranges[row] for place, row in enumerate(rows) if row in self.ranges},
+            ranges=self.ranges.select(rows),
             steps=self.steps,
             clock=self.clock,
         )
@@ -114,7 +122,7 @@ class Collector:
         self.columns = [array("q") for _ in Seen._fields]
         self.batch: list[Seen] = []
         self.starts, self.gaps, self.held = array("q", [0]), array("q"), array("q")
-        self.ranges: dict[int, IterationRanges] = {}
+        self.ranges = RangeTable()
         self.steps = Steps()
         self.clocks: dict[str, str] = {}
         self.sources: dict[str, int] = {}
@@ -126,8 +134,9 @@ class Collector:
         if isinstance(deliveries, IterationRanges):
             seen = look_at_ranges(record, deliveries)
             longest = self.steps.find_longest(deliveries)
-            self.ranges[len(self.codes)] = deliveries
+            self.ranges.add(deliveries)
         else:
+            self.ranges.add(None)
             chunks = get_chunks(record)
             seen = look_at(record, chunks)
             longest = self.add_gaps(chunks)

@@ -4,9 +4,13 @@ A gap belongs to the iteration that ends it. Inside a progression gaps are the d
 counted from the end of the iteration before, which may have been a while ago.
 """
 
+from __future__ import annotations
+
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
-from itertools import chain, pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import chain
 
 from refsched.metrics.seen import list_range_gaps
 from refsched.record import IterationEnds, IterationRanges
@@ -17,11 +21,11 @@ class Steps:
     """Find and count gaps of records that share iteration ends; the ends may grow between two calls."""
 
     def __init__(self) -> None:
-        self.known: dict[int, tuple[IterationEnds, list[Ticks], list[Ticks]]] = {}
+        self.known: dict[int, tuple[IterationEnds, array[Ticks], array[Ticks]]] = {}
 
-    def get(self, ends: IterationEnds) -> tuple[list[Ticks], list[Ticks]]:
+    def get(self, ends: IterationEnds) -> tuple[array[Ticks], array[Ticks]]:
         """Give the first gap and the largest gap of each progression."""
-        _, firsts, tops = self.known.setdefault(id(ends), (ends, [], []))
+        _, firsts, tops = self.known.setdefault(id(ends), (ends, array("q"), array("q")))
         for place in range(len(tops), len(ends.firsts)):
             duration, growth = ends.durations[place], ends.growths[place]
             before = ends[ends.firsts[place] - 1] if place else ends.starts[0]
@@ -50,18 +54,18 @@ class Steps:
     def count_gaps(self, every: Iterable[IterationRanges]) -> dict[Ticks, int]:
         """Count all gaps of some records by length; those inside ranges by where coverage rises and falls."""
         counts: dict[Ticks, int] = {}
-        changes: dict[int, dict[int, int]] = {}
+        edges: dict[int, tuple[array[int], array[int]]] = {}
         for deliveries in every:
             self.get(deliveries.ends)
-            change = changes.setdefault(id(deliveries.ends), {})
+            rises, falls = edges.setdefault(id(deliveries.ends), (array("q"), array("q")))
             for first, stop in deliveries.ranges:
-                change[first + 1] = change.get(first + 1, 0) + 1
-                change[stop] = change.get(stop, 0) - 1
+                rises.append(first + 1)
+                falls.append(stop)
             for gap in list_range_gaps(deliveries):
                 counts[gap] = counts.get(gap, 0) + 1
-        for key, change in changes.items():
+        for key, (rises, falls) in edges.items():
             ends, firsts, _ = self.known[key]
-            for first, stop, weight in list_covered(change):
+            for first, stop, weight in list_covered(sorted(rises), sorted(falls)):
                 count_covered(counts, ends, firsts, first, stop, weight)
         return counts
 
@@ -72,7 +76,7 @@ def count_inside(ends: IterationEnds, place: int) -> int:
     return after - ends.firsts[place]
 
 
-def list_edge(ends: IterationEnds, firsts: list[Ticks], place: int, first: int, stop: int) -> list[Ticks]:
+def list_edge(ends: IterationEnds, firsts: Sequence[Ticks], place: int, first: int, stop: int) -> list[Ticks]:
     """List the gaps of iterations first … stop - 1 of one progression that may be its longest: the outermost."""
     begin, duration, growth = ends.firsts[place], ends.durations[place], ends.growths[place]
     gaps = [firsts[place]] if first == begin else []
@@ -80,17 +84,20 @@ def list_edge(ends: IterationEnds, firsts: list[Ticks], place: int, first: int, 
     return gaps + ([duration + (low - begin) * growth, duration + (stop - 1 - begin) * growth] if low < stop else [])
 
 
-def list_covered(change: dict[int, int]) -> Iterator[tuple[int, int, int]]:
-    """Give the stretches of iterations (first, stop) that a constant number of records covers, and that number."""
-    weight = 0
-    for first, stop in pairwise(sorted(change)):
-        weight += change[first]
-        if weight:
-            yield first, stop, weight
+def list_covered(rises: list[int], falls: list[int]) -> Iterator[tuple[int, int, int]]:
+    """Give the stretches of iterations (first, stop) that a constant number of records covers, and that number.
+
+    A record covers from one of the sorted `rises` up to one of the sorted `falls`.
+    """
+    weight, at = 0, 0
+    for place, change in merge(((place, 1) for place in rises), ((place, -1) for place in falls)):
+        if weight and place > at:
+            yield at, place, weight
+        weight, at = weight + change, place
 
 
 def count_covered(
-    counts: dict[Ticks, int], ends: IterationEnds, firsts: list[Ticks], first: int, stop: int, weight: int
+    counts: dict[Ticks, int], ends: IterationEnds, firsts: Sequence[Ticks], first: int, stop: int, weight: int
 ) -> None:
     """Add the gaps of iterations first … stop - 1 to `counts`, `weight` times each."""
     place = bisect_right(ends.firsts, first) - 1
