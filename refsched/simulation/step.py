@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Protocol
 
 from refsched.errors import InputError
-from refsched.model import NOTHING, Cancelled, Event, Iteration, Limits, Plan, Submitted
+from refsched.model import NOTHING, Cancelled, Event, Iteration, Limits, Plan, Planned, Submitted
 from refsched.record import Deliveries, IterationEnds, IterationRanges, Outcome, Record, Server
 from refsched.scheduling.engine import Engine
 from refsched.scheduling.progress import Course, Progress
@@ -170,7 +170,10 @@ class Stepper:
         if at is not None:
             self.now = max(self.now, at)
             return None
-        return self.end("stuck") if self.progress.live else self.end("done")
+        if not self.progress.live:
+            return self.end("done")
+        self.tell(Planned(NOTHING))
+        return self.end("stuck")
 
     # ONE ITERATION
 
