@@ -40,12 +40,17 @@ class RecordsFile:
 
     def __init__(self, path: str):
         self.path = path
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was read before."""
         self.rounded = self.count = 0
         self.origin: Ticks | None = None
         self.clock = ""
         self.ids: set[str] = set()
 
     def __iter__(self) -> Iterator[Record]:
+        self.begin()
         with open_bytes(Path(self.path)) as file:
             row = 0
             while line := file.readline(LONGEST_LINE + 1):
