@@ -53,12 +53,12 @@ def to_json(measured: Measured) -> dict[str, object]:
 # TEXT
 
 
-def format_latency(latency: Mapping[str, Summary], unit: str = "s") -> str:
+def format_latency(latency: Mapping[str, Summary], unit: str = "s", names: Mapping[str, str] = NAMES) -> str:
     """Lay out latency summaries as a table in seconds, or in iterations where time is only counted."""
     header = (f"in {unit}", "n", "undefined", "mean", *next(iter(latency.values())).quantiles, "max")
     rows = [
         (
-            NAMES.get(name, name),
+            names.get(name, name),
             f"{each.n:,}",
             f"{each.undefined:,}",
             *map(format_seconds, (each.mean, *each.quantiles.values(), each.max)),
@@ -73,7 +73,7 @@ def format_measured(measured: Measured) -> Iterable[str]:
     counts = ", ".join(f"{count:,} {name}" for name, count in measured.counts.items() if count and name != "offered")
     yield f"{measured.counts['offered']:,} requests offered: {counts or 'nothing'}"
     yield ""
-    yield format_latency(measured.populations)
+    yield format_latency(measured.populations, names={})
     yield ""
     yield from (f"{name}: {DEFINITIONS[name]}" for name in measured.populations)
     yield f"quantiles: {measured.method}, over completed requests"

@@ -51,19 +51,15 @@ def parse_line(line: bytes) -> Cells:
     return value
 
 
-def read_tokens(value: object, name: str) -> int | None:
-    """Read a count of tokens that may be absent."""
-    if value is None:
-        return None
+def read_tokens(value: object, name: str) -> int:
+    """Read a count of tokens."""
     if type(value) is not int or not 0 <= value <= MOST_TOKENS:
         raise InputError(f"is not a whole number of 0 … {MOST_TOKENS}", field=name)
     return value
 
 
-def read_text(value: object, name: str) -> str | None:
-    """Read a text that may be absent and can be printed anywhere."""
-    if value is None:
-        return None
+def read_text(value: object, name: str) -> str:
+    """Read a text that can be printed anywhere."""
     if not isinstance(value, str):
         raise InputError("is not text", field=name)
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
@@ -74,19 +70,8 @@ def read_text(value: object, name: str) -> str | None:
 def read_word(value: object, name: str, words: Mapping[str, T]) -> T:
     """Read one of a few words."""
     if not isinstance(value, str) or value not in words:
-        problem = "is missing" if value is None else f"is not one of {', '.join(words)}"
-        raise InputError(problem, field=name)
+        raise InputError(f"is not one of {', '.join(words)}", field=name)
     return words[value]
-
-
-def read_source(cells: Cells) -> str | None:
-    """Read where the total of output tokens comes from."""
-    source = cells.get("token_source")
-    if source is None:
-        return None
-    if cells.get("output_tokens") is None:
-        raise InputError("is given without output_tokens", field="token_source")
-    return read_word(source, "token_source", SOURCES)
 
 
 def quote(text: str) -> str:

@@ -4,17 +4,19 @@ Every line is checked before anything is made of it; the first that is wrong end
 A file may be gzipped, and may begin with a byte order mark. Memory does not grow with the file, but for the ids.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from operator import le
 from pathlib import Path
+from typing import Any
 
 from refsched.errors import InputError
 from refsched.metrics.seen import KINDS
 from refsched.record import Arrivals, Deliveries, Outcome, Record, Server
 from refsched.results.load import MARK, open_bytes
-from refsched.results.record_cells import Cells, parse_line, quote, read_source, read_text, read_tokens, read_word
+from refsched.results.record_cells import SOURCES, Cells, parse_line, quote, read_text, read_tokens, read_word
 from refsched.results.seconds import read_all_ticks, read_ticks
 from refsched.units import TICKS_PER_SECOND, Ticks
 
@@ -23,12 +25,7 @@ FAR_FROM_ZERO = 10**6 * TICKS_PER_SECOND  # a first time beyond it is on a clock
 MOST_IN_A_CHUNK = 10**9
 OUTCOMES: Mapping[str, Outcome] = {outcome.value: outcome for outcome in Outcome}
 CLOCKS = {name: name for name in ("run", "request")}
-NOTHING, NO_SERVER = Arrivals((), ()), Server()
-FIELDS = {
-    *("id", "outcome", "planned_s", "sent_s", "prompt_tokens", "deliveries", "ended_s", "group", "clock"),
-    *("output_tokens", "token_source", "server", "timeout_s", "reason"),
-}
-TIMES = ("planned_s", "sent_s", "ended_s")
+NOTHING = Arrivals((), ())
 SERVER = ("queued_s", "scheduled_s", "first_token_s")
 
 
@@ -40,12 +37,33 @@ class RecordsFile:
 
     def __init__(self, path: str):
         self.path = path
+        self.begin()
+        self.readers: Mapping[str, tuple[str, Callable[[object, str], object]]] = {
+            "id": ("id", self.read_id),
+            "outcome": ("outcome", partial(read_word, words=OUTCOMES)),
+            "planned_s": ("planned", self.read_time),
+            "sent_s": ("sent", self.read_time),
+            "prompt_tokens": ("prompt_tokens", read_tokens),
+            "deliveries": ("deliveries", self.read_deliveries),
+            "ended_s": ("ended", self.read_time),
+            "group": ("group", read_text),
+            "clock": ("clock", partial(read_word, words=CLOCKS)),
+            "output_tokens": ("output_tokens", read_tokens),
+            "token_source": ("token_source", partial(read_word, words=SOURCES)),
+            "timeout_s": ("timeout", self.read_time),
+            "server": ("server", self.read_server),
+            "reason": ("reason", read_text),
+        }
+
+    def begin(self) -> None:
+        """Forget what was read before."""
         self.rounded = self.count = 0
         self.origin: Ticks | None = None
         self.clock = ""
         self.ids: set[str] = set()
 
     def __iter__(self) -> Iterator[Record]:
+        self.begin()
         with open_bytes(Path(self.path)) as file:
             row = 0
             while line := file.readline(LONGEST_LINE + 1):
@@ -67,67 +85,41 @@ class RecordsFile:
         return record
 
     def read_record(self, cells: Cells) -> Record:
-        """Make a record of the fields of one line."""
-        if not cells.keys() <= FIELDS:
-            raise InputError("is no field of a record", field=quote(next(name for name in cells if name not in FIELDS)))
-        get = cells.get
-        planned, sent, ended = self.read_three(cells)
-        server, timeout = get("server"), get("timeout_s")
-        record = Record(
-            id=self.read_id(get("id")),
-            outcome=read_word(get("outcome"), "outcome", OUTCOMES),
-            planned=planned,
-            sent=sent,
-            prompt_tokens=read_tokens(get("prompt_tokens"), "prompt_tokens"),
-            deliveries=self.read_deliveries(get("deliveries")),
-            ended=ended,
-            group=read_text(get("group"), "group") or "",
-            clock=self.read_clock(get("clock")),
-            server=NO_SERVER if server is None else self.read_server(server),
-            reason=read_text(get("reason"), "reason"),
-            output_tokens=read_tokens(get("output_tokens"), "output_tokens"),
-            token_source=read_source(cells),
-            timeout=None if timeout is None else self.read_time(cells, "timeout_s"),
-        )
+        """Make a record of the fields of one line; null is the same as leaving a field out."""
+        readers = self.readers
+        fields: dict[str, Any] = {"prompt_tokens": None}
+        for name, value in cells.items():
+            if name not in readers:
+                raise InputError("is no field of a record", field=quote(name))
+            if value is not None:
+                attribute, read = readers[name]
+                fields[attribute] = read(value, name)
+        if "id" not in fields or "outcome" not in fields:
+            raise InputError("is missing", field="outcome" if "id" in fields else "id")
+        record = Record(**fields)
+        self.check_clock(record.clock)
         check_order(record)
         return start_at_zero(record) if record.clock == "request" else self.shift(record)
 
-    def read_three(self, cells: Cells) -> tuple[Ticks | None, Ticks | None, Ticks | None]:
-        """Read when a request was planned, sent and ended; each may be absent."""
-        values = [cells.get(name) for name in TIMES]
-        if None not in values:
-            try:
-                times, rounded = read_all_ticks(values)
-                self.rounded += rounded
-                return times[0], times[1], times[2]
-            except InputError:
-                pass  # read again, one by one, to name the field
-        planned, sent, ended = (self.read_time(cells, name) for name in TIMES)
-        return planned, sent, ended
-
-    def read_id(self, value: object) -> str:
+    def read_id(self, value: object, name: str) -> str:
         """Read the id, which no record before had."""
-        id = read_text(value, "id")
+        id = read_text(value, name)
         if not id:
-            raise InputError("is missing" if id is None else "is empty", field="id")
+            raise InputError("is empty", field=name)
         if id in self.ids:
-            raise InputError(f"{quote(id)} stands in a record before", field="id")
+            raise InputError(f"{quote(id)} stands in a record before", field=name)
         self.ids.add(id)
         return id
 
-    def read_clock(self, value: object) -> str:
-        """Read the clock, which is the same for all records of a file."""
-        clock = CLOCKS["run"] if value is None else read_word(value, "clock", CLOCKS)
-        if clock != (self.clock or clock):
-            raise InputError(f"is {clock!r} where the records before have {self.clock!r}", field="clock")
-        self.clock = clock
-        return clock
+    def check_clock(self, clock: str) -> None:
+        """Raise InputError where a record has another clock than those before it."""
+        if clock != self.clock:
+            if self.clock:
+                raise InputError(f"is {clock!r} where the records before have {self.clock!r}", field="clock")
+            self.clock = clock
 
-    def read_time(self, cells: Cells, name: str) -> Ticks | None:
-        """Read a time that may be absent."""
-        value = cells.get(name)
-        if value is None:
-            return None
+    def read_time(self, value: object, name: str) -> Ticks:
+        """Read a time."""
         try:
             ticks, rounded = read_ticks(value)
         except InputError as error:
@@ -135,22 +127,23 @@ class RecordsFile:
         self.rounded += rounded
         return ticks
 
-    def read_server(self, value: object) -> Server:
+    def read_server(self, value: object, name: str) -> Server:
         """Read the server's own times, in order."""
         if not isinstance(value, dict) or not value.keys() <= set(SERVER):
-            raise InputError(f"is not an object of {', '.join(SERVER)}", field="server")
-        times = [self.read_time(value, name) for name in SERVER]
+            raise InputError(f"is not an object of {', '.join(SERVER)}", field=name)
+        found = [value.get(each) for each in SERVER]
+        times = [None if at is None else self.read_time(at, each) for at, each in zip(found, SERVER, strict=True)]
         known = [time for time in times if time is not None]
         if known != sorted(known):
-            raise InputError("has times out of order", field="server")
+            raise InputError("has times out of order", field=name)
         return Server(*times)
 
-    def read_deliveries(self, value: object) -> Arrivals:
+    def read_deliveries(self, value: object, name: str) -> Arrivals:
         """Read [time, tokens or null, kind?] lists whose times do not go back."""
-        if value is None or value == []:
+        if value == []:
             return NOTHING
         if not isinstance(value, list):
-            raise InputError("is not a list", field="deliveries")
+            raise InputError("is not a list", field=name)
         try:
             times, tokens = zip(*value, strict=True)
         except (ValueError, TypeError):
@@ -256,6 +249,8 @@ def check_order(record: Record) -> None:
     latest = times[-1] if times else sent
     if ended is not None and latest is not None and ended < latest:
         raise InputError(f"is before the {'last delivery' if times else 'send'}", field="ended_s")
+    if record.token_source is not None and record.output_tokens is None:
+        raise InputError("is given without output_tokens", field="token_source")
     if record.timeout == 0:
         raise InputError("is not positive", field="timeout_s")
 

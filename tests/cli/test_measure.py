@@ -87,6 +87,7 @@ def test_the_text_names_definitions_policies_and_small_samples(shell: Shell, fil
     for words in (
         "3 requests offered: 2 completed, 1 timeout",
         "tpot.decode/(n-k1)",
+        "longest_gap ",
         "quantiles: nearest-rank",
         "too few values for p99: 1, 2; a two-sided 95 % interval needs 368",
         "with failures in view, ttft.any: p50",

@@ -117,6 +117,13 @@ def test_a_clock_that_began_in_1970_is_moved_to_the_run(tmp_path: Path) -> None:
     assert file.origin == 1_700_000_000 * TICKS_PER_SECOND and summary.mean == TICKS_PER_SECOND // 4
 
 
+def test_a_file_can_be_read_twice(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(LINE)
+    file = RecordsFile(str(path))
+    assert list(file) == list(file) and file.count == 1
+
+
 def test_deliveries_of_mixed_length_name_their_kind_or_are_content(tmp_path: Path) -> None:
     (record,) = read_text(tmp_path, LINE.replace("[0.6, 1]", '[0.6, null, "usage"]'))
     assert list(record.deliveries) == [
