@@ -169,7 +169,11 @@ class Collector:
     def flush(self) -> None:
         """Move the batch into the columns."""
         for column, values in zip(self.columns, zip(*self.batch, strict=True), strict=False):
-            column.extend([MISSING if value is None else value for value in values] if None in values else values)
+            unknown = values.count(None)
+            if unknown == len(values):
+                column.extend((MISSING,) * unknown)
+            else:
+                column.extend([MISSING if value is None else value for value in values] if unknown else values)
         self.batch.clear()
 
     def finish(self) -> Columns:

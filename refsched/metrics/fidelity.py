@@ -13,7 +13,7 @@ from operator import mul, sub
 
 from refsched.metrics.columns import MISSING, Columns
 from refsched.metrics.population import Population, make_runs, to_array
-from refsched.metrics.window import list_levels
+from refsched.metrics.window import Edges, list_levels
 from refsched.units import TICKS_PER_SECOND, Ticks
 
 TOLERANCE: Ticks = 10**9  # 1 ms: what a busy client's timers are late without any fault in the plan
@@ -39,15 +39,15 @@ class Fidelity:
     verdict: str
 
 
-def compute_fidelity(columns: Columns) -> Fidelity:
+def compute_fidelity(columns: Columns, edges: Edges) -> Fidelity:
     """Compare when requests were to be sent with when they were."""
     due, at = get_pairs(columns)
     lags = to_array(map(sub, at, due))
-    planned, sent = sorted(columns.known("planned")), sorted(columns.known("sent"))
+    planned, sent = sorted(columns.known("planned")), edges.sent
     gap = Fraction(planned[-1] - planned[0], len(planned) - 1) if len(planned) > 1 else Fraction(0)
     tolerance = max(TOLERANCE, int(gap * OF_A_GAP))
-    late = [(since, to) for since, to in zip(due, at, strict=True) if to - since > tolerance]
-    trend, cap, dropped = compute_trend(due, lags), find_cap(columns, late, tolerance), len(planned) - len(due)
+    late = [(since, since + lag) for since, lag in zip(due, lags, strict=True) if lag > tolerance]
+    trend, cap, dropped = compute_trend(due, lags), find_cap(columns, edges, late, tolerance), len(planned) - len(due)
     grows = trend is not None and trend * (max(due) - min(due)) > tolerance
     return Fidelity(
         planned=len(planned),
@@ -107,7 +107,7 @@ def compute_cv2(times: Sequence[Ticks]) -> Fraction | None:
     return Fraction(len(gaps) * sum(map(mul, gaps, gaps)), total * total) - 1 if total else None
 
 
-def find_cap(columns: Columns, late: Sequence[tuple[Ticks, Ticks]], tolerance: Ticks) -> int | None:
+def find_cap(columns: Columns, edges: Edges, late: Sequence[tuple[Ticks, Ticks]], tolerance: Ticks) -> int | None:
     """Find the limit on requests in flight that held late sends back.
 
     It is the most in flight in the whole run where nine in ten late sends were due with as many in flight, and left
@@ -115,10 +115,12 @@ def find_cap(columns: Columns, late: Sequence[tuple[Ticks, Ticks]], tolerance: T
     """
     if not late:
         return None
-    levels, ended = list_levels(columns), sorted(columns.known("ended"))
+    levels = list_levels(columns)
     peak = max(level for _, level in levels)
     times = [at for at, _ in levels]
-    held = sum(levels[bisect_right(times, due) - 1][1] == peak and follows(ended, at, tolerance) for due, at in late)
+    held = sum(
+        levels[bisect_right(times, due) - 1][1] == peak and follows(edges.ended, at, tolerance) for due, at in late
+    )
     return peak if held * 10 >= len(late) * 9 else None
 
 

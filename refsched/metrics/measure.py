@@ -103,10 +103,9 @@ def describe_run(columns: Columns) -> WholeRun:
     edges = find_edges(columns)
     steadiness = check_steadiness(edges)
     window = steadiness.window
-    inner = {} if window is None else {"W_steady": window, "W_steady, edges moved in": move_edges(window)}
-    windows = {"T_all": get_window(columns), **inner}
+    windows = {} if window is None else {"W_steady": window, "W_steady, edges moved in": move_edges(window)}
     return WholeRun(
-        fidelity=compute_fidelity(columns),
+        fidelity=compute_fidelity(columns, edges),
         steadiness=steadiness,
         cold_start=split_cold_start(columns, edges),
         windows={name: look_into(columns, edges, each) for name, each in windows.items()},

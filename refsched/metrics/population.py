@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import merge
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import TypeAlias
 
 from refsched.errors import InputError
@@ -66,10 +66,17 @@ class Run:
             return (1 for _ in self.values)
         return (upto - before for before, upto in zip([0, *self.ranks], self.ranks, strict=False))
 
+    def has_one_divisor(self) -> bool:
+        """Tell whether all ratios have the same divisor."""
+        divisors = self.divisors or ()
+        return bool(divisors) and divisors.count(divisors[0]) == len(divisors)
+
     def total(self) -> Fraction:
         """Give the exact sum of all values."""
         if self.divisors is None and self.ranks is None:
             return Fraction(sum(self.values))
+        if self.divisors and self.ranks is None and self.has_one_divisor():
+            return Fraction(sum(self.values), self.divisors[0])
         parts: dict[int, int] = {}
         divisors = self.divisors or [1] * len(self.values)
         for value, divisor, weight in zip(self.values, divisors, self.weights(), strict=True):
@@ -176,16 +183,18 @@ def make_counted_runs(counts: Mapping[Value, int]) -> list[Run]:
 
 def make_runs(values: Iterable[int]) -> list[Run]:
     """Sort integers into runs; memory follows the length of one run."""
-    rest = iter(values)
-    runs = []
-    while part := to_array(islice(rest, RUN)):
-        if len(part) > SAMPLE and len(set(part[:SAMPLE])) * 2 < SAMPLE:  # many copies: counting is quicker
-            counts = Counter(part)
-            distinct = to_array(sorted(counts))
-            runs.append(Run(distinct, None, to_array(accumulate(map(counts.__getitem__, distinct)))))
-        else:
-            runs.append(Run(to_array(sorted(part))))
-    return runs
+    every = values if isinstance(values, list | array) else to_array(values)
+    parts = (every[start : start + RUN] for start in range(0, len(every), RUN))
+    return [make_run(part) for part in parts]
+
+
+def make_run(part: Sequence[int]) -> Run:
+    """Sort integers, or count them where many are the same, which is quicker then."""
+    if len(part) > SAMPLE and len(set(part[:SAMPLE])) * 2 < SAMPLE:
+        counts = Counter(part)
+        distinct = to_array(sorted(counts))
+        return Run(distinct, None, to_array(accumulate(map(counts.__getitem__, distinct))))
+    return Run(to_array(sorted(part)))
 
 
 def make_ratio_runs(values: Sequence[int], divisors: Sequence[int], is_weighted: bool = False) -> list[Run]:

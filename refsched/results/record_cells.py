@@ -33,7 +33,8 @@ DECODER = json.JSONDecoder(parse_float=str.encode, parse_constant=refuse_constan
 def parse_line(line: bytes) -> Cells:
     """Read one JSON object; raise InputError for anything else."""
     try:
-        value = DECODER.decode(line.decode())
+        text = line.decode().strip(" \t\r\n")
+        value, stop = DECODER.raw_decode(text)
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 text (byte {error.start + 1})") from None
     except json.JSONDecodeError as error:
@@ -48,6 +49,8 @@ def parse_line(line: bytes) -> Cells:
         raise InputError("holds a number of too many digits") from None
     if not isinstance(value, dict):
         raise InputError("is not a JSON object")
+    if stop < len(text):
+        raise InputError(f"holds something after its object, at place {stop + 1}")
     return value
 
 

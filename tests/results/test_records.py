@@ -145,7 +145,7 @@ BAD: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     "cut off": (LINE + LINE.replace('"a"', '"b"')[:50], ("row 2", "ends in the middle")),
     "not JSON": (LINE + "hello\n", ("row 2", "is not JSON")),
     "an array": ("[1, 2]\n", ("row 1", "is not a JSON object")),
-    "two on one line": (LINE.strip() + LINE, ("row 1", "Extra data")),
+    "two on one line": (LINE.strip() + LINE, ("row 1", "after its object")),
     "NaN": (change("[0.5, 1]", "[NaN, 1]"), ("row 2", "NaN")),
     "Infinity": (change('"ended_s": 0.7', '"ended_s": Infinity'), ("row 2", "Infinity")),
     "minus infinity": (change('"sent_s": 0', '"sent_s": -Infinity'), ("row 2", "-Infinity")),
