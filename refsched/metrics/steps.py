@@ -25,7 +25,12 @@ class Steps:
 
     def get(self, ends: IterationEnds) -> tuple[array[Ticks], array[Ticks]]:
         """Give the first gap and the largest gap of each progression."""
-        _, firsts, tops = self.known.setdefault(id(ends), (ends, array("q"), array("q")))
+        known = self.known.get(id(ends))
+        if known is None:
+            known = self.known[id(ends)] = ends, array("q"), array("q")
+        _, firsts, tops = known
+        if len(tops) == len(ends.firsts):
+            return firsts, tops
         for place in range(len(tops), len(ends.firsts)):
             duration, growth = ends.durations[place], ends.growths[place]
             before = ends[ends.firsts[place] - 1] if place else ends.starts[0]
