@@ -155,15 +155,19 @@ class Cohort:
         for live, count in chunks:
             self.pool.grow(live.id, live.computed + count)
             draft.add(live, count)
-        running = len(queues.running)
-        admit_waiting(queues, draft, cap)
-        admitted = draft.entries[len(chunks) :]
-        chunks += [(live, entry.count) for live, entry in zip(queues.running[running:], admitted, strict=True)]
+        admitted = self.admit(draft, cap) if queues.waiting else []
+        chunks += [(live, entry.count) for live, entry in zip(admitted, draft.entries[len(chunks) :], strict=True)]
         if chunks:
-            self.run_mixed(chunks, queues.running[running:])
+            self.run_mixed(chunks, admitted)
         elif size:
             self.run_decodes(growth, draft.budget)
         return bool(chunks or size)
+
+    def admit(self, draft: Draft, cap: Tokens) -> list[Live]:
+        """Admit waiting requests by the rule itself; return them in order."""
+        running = len(self.queues.running)
+        admit_waiting(self.queues, draft, cap)
+        return self.queues.running[running:]
 
     def choose_chunks(self, budget: Tokens, cap: Tokens) -> list[Chunk] | None:
         """Choose what each running request that is no member gets, or return None where order decides more.
@@ -227,20 +231,23 @@ class Cohort:
     def run_mixed(self, chunks: list[Chunk], admitted: list[Live]) -> None:
         """Run one iteration of the members' decodes beside chunks."""
         stepper, start, members = self.stepper, self.stepper.now, len(self.members)
-        self.start_decoding(live for live, count in chunks if count == 1 and live.is_decoding())
-        entries = tuple(Entry(live.id, live.computed, count) for live, count in chunks if live not in self.decoding)
-        emits = any(live.computed + count == live.known for live, count in chunks if live not in self.decoding)
-        self.move_on(stepper.cost.duration(self.count_work(chunks)), 0, 1, members + len(chunks))
+        self.start_decoding([live for live, count in chunks if count == 1 and live.is_decoding()])
+        prefills = [each for each in chunks if each[0] not in self.decoding]
+        entries = tuple([Entry(live.id, live.computed, count) for live, count in prefills])
+        emits = any([live.computed + count == live.known for live, count in prefills])
+        self.move_on(stepper.cost.duration(self.count_work(chunks, entries)), 0, 1, members + len(chunks))
         self.runs.add(start, stepper.now, (), entries, emits, True)
         self.retire_ended()
         counts = dict(chunks)
         self.others = [live for live in (*self.others, *admitted) if not self.settle_chunk(live, counts.get(live, 0))]
 
-    def count_work(self, chunks: list[Chunk]) -> Work:
-        """Count the work of the members' decodes and of chunks, some of which are decodes too."""
-        prefills = tuple((live.computed, count) for live, count in chunks if live not in self.decoding)
+    def count_work(self, chunks: list[Chunk], prefills: tuple[Entry, ...]) -> Work:
+        """Count the work of the members' decodes and of chunks, of which those that are no prefills are decodes too."""
+        work = tuple([(start, count) for _, start, count in prefills])
+        if len(prefills) == len(chunks):
+            return Work(work, len(self.members), self.members.context)
         decodes = [live.computed for live, _ in chunks if live in self.decoding]
-        return Work(prefills, len(self.members) + len(decodes), self.members.context + sum(decodes))
+        return Work(work, len(self.members) + len(decodes), self.members.context + sum(decodes))
 
     def settle_chunk(self, live: Live, count: Tokens) -> bool:
         """Count a chunk as computed; return True if the request thereby got a token, and so joined or ended."""
