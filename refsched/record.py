@@ -91,8 +91,19 @@ class IterationEnds:
         passed = number - self.firsts[place] + done
         return self.starts[place] + passed * self.durations[place] + self.growths[place] * (passed * (passed - 1) // 2)
 
+    def count_ended_by(self, at: Ticks) -> int:
+        """Count the iterations that ended at `at` or before."""
+        place = bisect_right(self.starts, at) - 1
+        if place < 0:
+            return 0
+        start, duration, growth = self.starts[place], self.durations[place], self.growths[place]
+        after = self.firsts[place + 1] if place + 1 < len(self.firsts) else self.count
+        inside = range(1, after - self.firsts[place] + 1)
+        done = bisect_right(inside, at, key=lambda done: start + done * duration + growth * (done * (done - 1) // 2))
+        return self.firsts[place] + done
+
     def __iter__(self) -> Iterator[Ticks]:
-        bounds = zip(self.firsts, [*self.firsts[1:], self.count], strict=True)
+        bounds = zip(self.firsts, [*self.firsts[1:], self.count], strict=False)
         for (first, stop), start, duration, growth in zip(
             bounds, self.starts, self.durations, self.growths, strict=True
         ):

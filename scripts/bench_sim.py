@@ -8,6 +8,7 @@ CPU seconds, memory is the peak of the process. The numbers are for people to re
 """
 
 import argparse
+import gc
 import json
 import platform
 import resource
@@ -21,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from refsched.cli import LAZY_COLLECTION  # noqa: E402
 from refsched.dialect import get_dialect  # noqa: E402
 from refsched.metrics.measure import measure  # noqa: E402
 from refsched.model import Limits  # noqa: E402
@@ -73,6 +75,7 @@ def list_cases(traces: Path) -> Iterator[Case]:
 
 def run_case(case: Case) -> dict[str, object]:
     """Read or draw, simulate and measure one case in this process."""
+    gc.set_threshold(*LAZY_COLLECTION)  # as the command does
     limits = Limits(token_budget=2048, max_seqs=256, block_size=16, num_blocks=case.num_blocks)
     engine, cost = ReferenceEngine(get_dialect("vllm-v1"), limits), get_cost_model("a100-8b")
     began = time.process_time()

@@ -5,6 +5,7 @@ line; 3 the engine under test broke; 4 a stale expectation; 5 nothing ran; 6 som
 """
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,10 +25,12 @@ COMMANDS: Mapping[str, ModuleType] = {
     "audit": audit,
 }
 BAD_INPUT, ENGINE_BROKE, INTERRUPTED = 2, 3, 130
+LAZY_COLLECTION = (200_000, 50, 50)  # commands make many objects and hardly any cycles
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors are one line on standard error."""
+    gc.set_threshold(*LAZY_COLLECTION)
     try:
         arguments = make_parser().parse_args(argv)
         code: int = arguments.run(arguments)

@@ -6,6 +6,7 @@ from itertools import accumulate, compress
 from refsched.metrics.columns import MISSING, Columns
 from refsched.metrics.population import Population, Run, make_ratio_runs, make_runs
 from refsched.metrics.seen import UNKNOWN
+from refsched.metrics.steps import count_table
 from refsched.units import Ticks
 
 
@@ -28,7 +29,7 @@ def make_counted(columns: Columns) -> list[Run]:
     """Order the gaps of simulated records, which are counted and not written out."""
     if not columns.ranges:
         return []
-    counts: dict[Ticks, int] = columns.steps.count_gaps(columns.ranges.values())
+    counts: dict[Ticks, int] = count_table(columns.steps, columns.ranges)
     values = sorted(counts)
     return [Run(values, None, list(accumulate(map(counts.__getitem__, values))))]
 
@@ -68,4 +69,4 @@ def count_chunks(columns: Columns) -> int:
         for row, first in enumerate(columns.get("first"))
         if first != MISSING and row not in columns.ranges
     )
-    return written + sum(map(len, columns.ranges.values()))
+    return written + columns.ranges.count_deliveries()

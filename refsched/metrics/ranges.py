@@ -52,9 +52,22 @@ class RangeTable:
         """Give the ranges of every row that has some, made as they are asked for."""
         return (self[row] for row, run in enumerate(self.run_of) if run != ABSENT)
 
+    def list_broken(self) -> list[int]:
+        """List the rows with more than one range."""
+        pairs = zip(self.offsets, self.offsets[1:], strict=False)
+        return [row for row, (begin, stop) in enumerate(pairs) if stop - begin > 2]
+
+    def count_deliveries(self) -> int:
+        """Count the deliveries of all rows."""
+        return sum(self.edges[1::2]) - sum(self.edges[::2])
+
     def select(self, rows: Iterable[int]) -> "RangeTable":
         """Give a table of some rows, in their order."""
         chosen = RangeTable()
+        chosen.ends = self.ends
         for row in rows:
-            chosen.add(self[row] if row in self else None)
+            chosen.run_of.append(self.run_of[row])
+            chosen.edges.extend(self.edges[self.offsets[row] : self.offsets[row + 1]])
+            chosen.offsets.append(len(chosen.edges))
+            chosen.count += self.run_of[row] != ABSENT
         return chosen

@@ -10,8 +10,8 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import chain
 
+from refsched.metrics.ranges import RangeTable
 from refsched.metrics.seen import list_range_gaps
 from refsched.record import IterationEnds, IterationRanges
 from refsched.units import Ticks
@@ -42,19 +42,22 @@ class Steps:
 
     def find_longest(self, deliveries: IterationRanges) -> Ticks | None:
         """Find the longest gap between two deliveries of a record."""
-        inside = (self.find_top(deliveries.ends, *each) for each in deliveries.ranges if each[1] - each[0] > 1)
-        return max(chain(inside, list_range_gaps(deliveries)), default=None)
+        ends, ranges = deliveries.ends, deliveries.ranges
+        gaps = [self.find_top(ends, first, stop) for first, stop in ranges if stop - first > 1]
+        return max(gaps + list_range_gaps(deliveries), default=None)
 
     def find_top(self, ends: IterationEnds, first: int, stop: int) -> Ticks:
-        """Find the longest gap between two of the iterations first … stop - 1."""
+        """Find the longest gap between two of the iterations first … stop - 1, at least two."""
         firsts, tops = self.get(ends)
-        low, high = (bisect_right(ends.firsts, number) - 1 for number in (first + 1, stop - 1))
+        low = bisect_right(ends.firsts, first + 1) - 1
+        high = bisect_right(ends.firsts, stop - 1, low) - 1
         if low == high:
-            return max(list_edge(ends, firsts, low, first + 1, stop))
-        edges = list_edge(ends, firsts, low, first + 1, ends.firsts[low + 1]) + list_edge(
-            ends, firsts, high, ends.firsts[high], stop
+            return find_edge(ends, firsts, low, first + 1, stop)
+        edges = (
+            find_edge(ends, firsts, low, first + 1, ends.firsts[low + 1]),
+            find_edge(ends, firsts, high, ends.firsts[high], stop),
         )
-        return max(chain(edges, tops[low + 1 : high]))
+        return max(*edges, *tops[low + 1 : high])
 
     def count_gaps(self, every: Iterable[IterationRanges]) -> dict[Ticks, int]:
         """Count all gaps of some records by length; those inside ranges by where coverage rises and falls."""
@@ -75,18 +78,35 @@ class Steps:
         return counts
 
 
+def count_table(steps: Steps, table: RangeTable) -> dict[Ticks, int]:
+    """Count all gaps of the records in a table, as `count_gaps` does."""
+    if len(table.ends) != 1:
+        return steps.count_gaps(table.values())
+    ends = table.ends[0]
+    firsts, _ = steps.get(ends)
+    counts: dict[Ticks, int] = {}
+    for row in table.list_broken():
+        for gap in list_range_gaps(table[row]):
+            counts[gap] = counts.get(gap, 0) + 1
+    rises = sorted(first + 1 for first in table.edges[::2])
+    for first, stop, weight in list_covered(rises, sorted(table.edges[1::2])):
+        count_covered(counts, ends, firsts, first, stop, weight)
+    return counts
+
+
 def count_inside(ends: IterationEnds, place: int) -> int:
     """Count the iterations of a progression."""
     after = ends.firsts[place + 1] if place + 1 < len(ends.firsts) else ends.count
     return after - ends.firsts[place]
 
 
-def list_edge(ends: IterationEnds, firsts: Sequence[Ticks], place: int, first: int, stop: int) -> list[Ticks]:
-    """List the gaps of iterations first … stop - 1 of one progression that may be its longest: the outermost."""
+def find_edge(ends: IterationEnds, firsts: Sequence[Ticks], place: int, first: int, stop: int) -> Ticks:
+    """Find the longest gap of iterations first … stop - 1 of one progression: one of the outermost."""
     begin, duration, growth = ends.firsts[place], ends.durations[place], ends.growths[place]
-    gaps = [firsts[place]] if first == begin else []
-    low = max(first, begin + 1)
-    return gaps + ([duration + (low - begin) * growth, duration + (stop - 1 - begin) * growth] if low < stop else [])
+    last = firsts[place] if stop - 1 == begin else duration + (stop - 1 - begin) * growth
+    if first > begin:
+        return max(last, duration + (first - begin) * growth)
+    return max(last, firsts[place], duration + growth) if stop - 1 > begin else last
 
 
 def list_covered(rises: list[int], falls: list[int]) -> Iterator[tuple[int, int, int]]:

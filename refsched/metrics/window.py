@@ -188,7 +188,9 @@ def count_tokens_in(columns: Columns, window: Window) -> Tokens:
 def count_crossing(columns: Columns, row: int, window: Window) -> Tokens:
     """Count the tokens in a window of a record that reaches across an edge."""
     if row in columns.ranges:
-        return sum(window.start < delivery.at <= window.stop for delivery in columns.ranges[row])
+        deliveries = columns.ranges[row]
+        low, high = (deliveries.ends.count_ended_by(at) for at in (window.start, window.stop))
+        return sum(max(0, min(stop, high) - max(first, low)) for first, stop in deliveries.ranges)
     at = columns.get("first")[row]
     count = columns.get("first_tokens")[row] if window.start < at else 0
     for place in range(columns.starts[row], columns.starts[row + 1]):
