@@ -2,12 +2,13 @@
 
 - linear in tokens: constant + prefill tokens + decodes; what many simulators use. Kept to show its error.
 - linear: the same with KV read by decodes and pairs of prefill attention.
-- two-regime: iterations with and without prefill fitted apart; a knee over tokens where none was measured as a table.
+- two-regime knee: iterations with and without prefill fitted apart, the latter with a knee over tokens.
+- two-regime: the same beside a measured table over tokens.
 - component: a measured table over tokens, and attention terms that are the same in every iteration (kernels run apart).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from refsched.calibration.fit import ROUNDS, bootstrap, fit_relative, get_loss, multiply
 from refsched.calibration.samples import Sample, count_tokens
@@ -93,7 +94,7 @@ def fit_knees(samples: Sequence[Sample], seed: int = 0) -> Fit:
     found = [fit_ramp(decodes, (0,), KNEE_DECODES, seed)] if decodes else []
     if prefills:
         found.append(fit_ramp(prefills, find_knee(prefills), KNEE_PREFILL, seed))
-    return Fit("two-regime", found[0], found[-1])
+    return Fit("two-regime knee", found[0], found[-1])
 
 
 def find_knee(samples: Sequence[Sample]) -> tuple[int, ...]:
@@ -188,7 +189,18 @@ def get_ramp_loss(samples: Sequence[Sample], knots: tuple[int, ...], terms: Name
 
 
 WITHOUT_TABLE: Mapping[str, Callable[[Sequence[Sample], int], Fit]] = {
-    "two-regime": fit_knees,
+    "two-regime knee": fit_knees,
     "linear": fit_linear,
     "linear in tokens": fit_linear_in_tokens,
 }
+WITH_TABLE: Mapping[str, Callable[[Sequence[Sample], Measured, int], Fit]] = {
+    "component": fit_component,
+    "two-regime": fit_two_regimes,
+}
+FORMS = (*WITH_TABLE, *WITHOUT_TABLE)
+
+
+def fit_all(samples: Sequence[Sample], measured: Measured | None = None, layers: int = 1, seed: int = 0) -> list[Fit]:
+    """Fit every form that the measurements allow; samples hold the share of one of `layers` layers."""
+    beside = [] if measured is None else [fit(samples, measured, seed) for fit in WITH_TABLE.values()]
+    return beside + [replace(fit(samples, seed), layers=layers) for fit in WITHOUT_TABLE.values()]

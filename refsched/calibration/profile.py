@@ -33,6 +33,7 @@ PER_LAYER: Mapping[str, int] = {  # operator by tokens: how often in a layer
 PER_STEP = ("embedding", "final_layernorm")
 BY_TOKENS = ("layer", "tokens", "time_us")
 BY_SEQUENCES = ("layer", "sequences", "time_us")
+Key = tuple[int, int, int, int]  # chunk, history, decodes, context of each
 ATTENTION_COLUMNS = ("prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "time_us")
 EXPERT_COLUMNS = ("tokens", "activated_experts", "time_us")
 KNOT_STEP, KNOT_AFTER, SMALL_KNOTS = 128, 16, (1, 8, 16, 32, 48, 64, 96)
@@ -46,7 +47,7 @@ class Profile:
     model: str
     shape: Shape
     measured: Measured  # every token count that was measured
-    attention: Mapping[tuple[int, int, int, int], float]  # (chunk, history, decodes, context of each)
+    attention: Mapping[Key, float]
 
 
 def read_profile(folder: str, degree: int = 1) -> Profile:
@@ -58,7 +59,7 @@ def read_profile(folder: str, degree: int = 1) -> Profile:
     experts = path / f"tp{degree}_moe.csv"
     if experts.exists():
         dense["experts"] = read_experts(experts, shape)
-    rows = add_knots(read_layers(path / f"tp{degree}_per_sequence.csv", BY_SEQUENCES).values())
+    rows = add_knots([*read_layers(path / f"tp{degree}_per_sequence.csv", BY_SEQUENCES).values()])
     table = add_knots([scale(dense[name], PER_LAYER.get(name, 1)) for name in dense if name not in PER_STEP])
     once = add_knots([dense[name] for name in PER_STEP if name in dense])
     table = add_knots([table, scale(once, 1 / shape.layers)]) if once else table
@@ -83,18 +84,21 @@ def read_text(path: Path) -> str:
         raise InputError(f"cannot be read: {error}", file=str(path)) from None
 
 
-def read_table(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[float]]]:
-    """Give each row's label (empty where the first column is a number) and its numbers; raise InputError with the row."""
+def read_table(
+    path: Path, columns: Sequence[str], label: Sequence[str] = ("layer",)
+) -> Iterator[tuple[str, list[float]]]:
+    """Give each row's label (the `label` columns that it has) and its numbers; raise InputError with the row."""
     reader = csv.DictReader(read_text(path).splitlines())
-    missing = [name for name in columns if name not in (reader.fieldnames or ())]
+    names = reader.fieldnames or ()
+    numeric = [name for name in columns if name != "layer"]
+    missing = [name for name in (*numeric, *(label if len(numeric) < len(columns) else ())) if name not in names]
     if missing:
         raise InputError("is missing", file=str(path), row=1, field=missing[0])
-    numeric = columns[1:] if columns[0] == "layer" else columns
     for number, row in enumerate(reader, start=2):
         for name in numeric:
             if not is_number(row[name]):
                 raise InputError(f"{row[name]!r} is not a number", file=str(path), row=number, field=name)
-        yield row["layer"] if columns[0] == "layer" else "", [float(row[name]) for name in numeric]
+        yield " ".join(row[name] for name in label if name in row), [float(row[name]) for name in numeric]
 
 
 def is_number(text: str | None) -> bool:
@@ -122,7 +126,7 @@ def read_experts(path: Path, shape: Shape) -> Knots:
     return tuple((tokens, interpolate(tuple(sorted(by_tokens[tokens])), expected[tokens])) for tokens in sorted(by_tokens))
 
 
-def read_attention(path: Path) -> dict[tuple[int, int, int, int], float]:
+def read_attention(path: Path) -> dict[Key, float]:
     """Read the attention kernel's times, by (chunk, history, decodes, context)."""
     rows = (values for _, values in read_table(path, ATTENTION_COLUMNS))
     return {(int(a), int(b), int(c), int(d)): time * MICROSECOND for a, b, c, d, time in rows}
@@ -133,11 +137,10 @@ def scale(knots: Knots, times: float) -> Knots:
     return tuple((count, times * seconds) for count, seconds in knots)
 
 
-def add_knots(tables: Sequence[Knots] | object) -> Knots:
+def add_knots(tables: Sequence[Knots]) -> Knots:
     """Add tables up at every knot that any of them has."""
-    parts = list(tables) if isinstance(tables, Sequence) else [*tables]  # type: ignore[misc]
-    counts = sorted({count for knots in parts for count, _ in knots})
-    return tuple((count, sum(interpolate(knots, count) for knots in parts)) for count in counts)
+    counts = sorted({count for knots in tables for count, _ in knots})
+    return tuple((count, sum(interpolate(knots, count) for knots in tables)) for count in counts)
 
 
 # FROM A PROFILE TO ITERATIONS
@@ -152,27 +155,27 @@ def thin_out(measured: Measured) -> Measured:
     return Measured(table, measured.rows, measured.layers)
 
 
-def make_work(key: tuple[int, int, int, int]) -> Work:
+def make_work(key: Key) -> Work:
     """Give a measured attention point as work."""
     chunk, history, decodes, context = key
     return Work(((history, chunk),) if chunk else (), decodes, decodes * context)
 
 
-def is_feasible(key: tuple[int, int, int, int], capacity: int | None, budget: int) -> bool:
+def is_feasible(key: Key, capacity: int | None, budget: int) -> bool:
     """Tell whether a point fits the KV pool and the token table."""
     chunk, history, decodes, context = key
     fits = capacity is None or chunk + history + decodes * (context + 1) <= capacity
     return fits and 0 < chunk + decodes <= budget
 
 
-def make_samples(profile: Profile, keys: Sequence[tuple[int, int, int, int]], additive: bool = False) -> list[Sample]:
+def make_samples(profile: Profile, keys: Sequence[Key], additive: bool = False) -> list[Sample]:
     """Compose iterations of one layer's share from the points `keys`, measured mixed or (additive) added up."""
     times = [add_attention(profile, key) if additive else profile.attention[key] for key in keys]
     works = [make_work(key) for key in keys]
     return [Sample(work, profile.measured.known(work) + time) for work, time in zip(works, times, strict=True)]
 
 
-def add_attention(profile: Profile, key: tuple[int, int, int, int]) -> float:
+def add_attention(profile: Profile, key: Key) -> float:
     """Add the times of a prefill kernel and a decode kernel."""
     chunk, history, decodes, context = key
     apart = ((chunk, history, 0, 0),) if chunk else ()
@@ -180,21 +183,21 @@ def add_attention(profile: Profile, key: tuple[int, int, int, int]) -> float:
     return sum(profile.attention[part] for part in parts)
 
 
-def choose_keys(profile: Profile, capacity: int | None, apart: bool) -> list[tuple[int, int, int, int]]:
+def choose_keys(profile: Profile, capacity: int | None, apart: bool) -> list[Key]:
     """List the feasible points in order; `apart` keeps those whose prefill and decode parts were measured apart too."""
     budget = profile.measured.table[-1][0]
     keys = sorted(key for key in profile.attention if is_feasible(key, capacity, budget))
     return [key for key in keys if is_apart(profile, key)] if apart else keys
 
 
-def is_apart(profile: Profile, key: tuple[int, int, int, int]) -> bool:
+def is_apart(profile: Profile, key: Key) -> bool:
     """Tell whether the parts of a point were measured apart."""
     chunk, history, decodes, context = key
     prefill = not chunk or (chunk, history, 0, 0) in profile.attention
     return prefill and (not decodes or (0, 0, decodes, context) in profile.attention)
 
 
-def draw(keys: Sequence[tuple[int, int, int, int]], count: int, seed: int) -> tuple[list[int], list[int]]:
+def draw(keys: Sequence[Key], count: int, seed: int) -> tuple[list[int], list[int]]:
     """Draw the places of `count` training points, as many of each kind as there are kinds; the others are held out."""
     kinds: dict[tuple[bool, bool], list[int]] = defaultdict(list)
     for place, (chunk, _, decodes, _) in enumerate(keys):

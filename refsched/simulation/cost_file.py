@@ -78,7 +78,7 @@ def get_page(page: Page, field: str, place: str = "") -> Page:
 
 
 def read_regime(fit: Page, name: str, rounder: Rounder) -> Regime:
-    """Read one regime; terms that are not there cost nothing, unknown ones are refused."""
+    """Read one regime; terms that are not there cost nothing, unknown ones are refused. No table holds less than a tick."""
     regime, place = get_page(fit, name, "fit."), f"fit.{name}"
     table = read_table(regime.get("token_table"), f"{place}.token_table", rounder.fold)
     coefficients = get_page(regime, "coefficients", f"{place}.")
@@ -87,9 +87,9 @@ def read_regime(fit: Page, name: str, rounder: Rounder) -> Regime:
         raise InputError(f"is no term of the model ({', '.join(TERMS)})", field=f"{place}.coefficients.{unknown[0]}")
     places = {term: f"{place}.coefficients.{term}" for term in TERMS}
     prices = tuple(rounder.fold(get_value(coefficients, term, places[term]), places[term]) for term in TERMS)
-    if min(table.values) == 0 and prices[0] == prices[1] == 0:
-        raise InputError("every iteration must take time: a value of 0 needs a positive prefill_call or decode_call", field=place)
-    return Regime(table, prices)
+    if not any(table.values) and not any(prices):
+        raise InputError("says that iterations take no time", field=place)
+    return Regime(Table(table.knots, tuple(max(1, value) for value in table.values)), prices)
 
 
 def get_value(coefficients: Page, term: str, place: str) -> object:
