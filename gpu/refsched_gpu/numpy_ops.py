@@ -1,0 +1,146 @@
+"""The operators with NumPy, in float32: the reference, and the default where no GPU is."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from refsched.calibration.shapes import Shape
+from refsched_gpu.layout import Layout, Tile
+from refsched_gpu.ops import EPSILON, ROPE_BASE, Array
+
+
+class NumpyOps:
+    """Run the operators on the CPU; times are the thread's CPU time, so that neighbours disturb little."""
+
+    element_bytes = 4
+
+    def __init__(self, seed: int = 0, clock: Callable[[], float] = time.thread_time):
+        self.generator = np.random.default_rng(seed)
+        self.clock = clock
+
+    def random(self, shape: tuple[int, ...], scale: float) -> Array:
+        """Draw normal numbers."""
+        return self.generator.standard_normal(shape, dtype=np.float32) * np.float32(scale)
+
+    def poisoned(self, shape: tuple[int, ...]) -> Array:
+        """Make an array full of NaN."""
+        return np.full(shape, np.nan, np.float32)
+
+    def put(self, layout: Layout) -> Layout:
+        """Keep the layout as it is."""
+        return layout
+
+    def linear(self, x: Array, weight: Array, out: Array) -> None:
+        """Multiply matrices."""
+        np.matmul(x, weight, out=out)
+
+    def add_norm(self, x: Array, delta: Array | None, weight: Array, out: Array) -> None:
+        """Add, then normalise by the root mean square."""
+        if delta is not None:
+            np.add(x, delta, out=x)
+        scale = 1 / np.sqrt(np.einsum("ij,ij->i", x, x) / x.shape[1] + EPSILON)
+        np.multiply(x, scale[:, None].astype(x.dtype), out=out)
+        np.multiply(out, weight, out=out)
+
+    def gate(self, gate_up: Array, out: Array) -> None:
+        """Write silu(gate) x up."""
+        gate, up = np.split(gate_up, 2, axis=1)
+        np.exp(-gate, out=out)
+        out += 1
+        np.divide(gate, out, out=out)
+        out *= up
+
+    def rotate_and_split(
+        self, shape: Shape, at: Layout, qkv: Array, query: Array, keys: Array, values: Array
+    ) -> None:
+        """Rotate queries and keys by position, and put queries, keys and values where attention finds them."""
+        turned = rotate(qkv[:, : (shape.heads + shape.kv_heads) * shape.head_dim], at.position, shape.head_dim)
+        fresh = qkv[:, (shape.heads + shape.kv_heads) * shape.head_dim :].reshape(at.rows, shape.kv_heads, -1)
+        for place in split_rows(at):
+            rows = slice(place.row, place.row + place.rows)
+            take_queries(query, shape, place)[:] = turned[rows, : shape.heads].transpose(1, 0, 2)
+            written = slice(place.history, place.keys)
+            take_cache(keys, shape, place)[:, written] = turned[rows, shape.heads :].transpose(1, 0, 2)
+            take_cache(values, shape, place)[:, written] = fresh[rows].transpose(1, 0, 2)
+
+    def prefill_attention(
+        self, shape: Shape, at: Layout, query: Array, keys: Array, values: Array, scores: Array, parts: Array, out: Array
+    ) -> None:
+        """Let every tile's queries attend to the keys up to their own, through a matrix of scores."""
+        for tile in at.tiles:
+            attend(shape, tile, query, keys, values, scores, out)
+
+    def decode_attention(
+        self, shape: Shape, at: Layout, query: Array, keys: Array, values: Array, parts: Array, out: Array
+    ) -> None:
+        """Let each decode attend to its own keys."""
+        for place in split_rows(at)[len(at.tiles) :]:
+            scores = np.empty(shape.heads * place.keys, np.float32)
+            attend(shape, place, query, keys, values, scores, out)
+
+    def copy(self, source: Array, target: Array) -> None:
+        """Copy an array."""
+        np.copyto(target, source)
+
+    def to_host(self, x: Array) -> Any:
+        """Give float64."""
+        return np.asarray(x, np.float64)
+
+    def timed(self, work: Callable[[], None]) -> tuple[float, bool]:
+        """Time on this thread; nothing is launched."""
+        start = self.clock()
+        work()
+        return self.clock() - start, False
+
+
+def split_rows(at: Layout) -> list[Tile]:
+    """Give every tile, and every decode as a tile of one row."""
+    decodes = [
+        Tile(row, 1, at.query[row], at.position[row], at.cache[row], at.capacity[row]) for row in at.decode_rows
+    ]
+    return [*at.tiles, *decodes]
+
+
+def rotate(heads: Array, positions: tuple[int, ...], head_dim: int) -> Array:
+    """Rotate pairs of dimensions by angles that grow with the position: rotary position embedding."""
+    half = head_dim // 2
+    frequencies = np.exp(-2.0 * np.arange(half) / head_dim * math.log(ROPE_BASE))
+    angles = (np.asarray(positions)[:, None] * frequencies)[:, None]
+    cosine, sine = np.cos(angles).astype(heads.dtype), np.sin(angles).astype(heads.dtype)
+    low, high = np.split(heads.reshape(len(positions), -1, head_dim), 2, axis=-1)
+    return np.concatenate([low * cosine - high * sine, low * sine + high * cosine], axis=-1)
+
+
+def take_queries(query: Array, shape: Shape, place: Tile) -> Array:
+    """View a tile's queries as [head][row][head dim]."""
+    size = place.rows * shape.heads * shape.head_dim
+    return query[place.query : place.query + size].reshape(shape.heads, place.rows, shape.head_dim)
+
+
+def take_cache(cache: Array, shape: Shape, place: Tile) -> Array:
+    """View a sequence's keys or values as [KV head][capacity][head dim]."""
+    size = shape.kv_heads * place.capacity * shape.head_dim
+    return cache[place.cache : place.cache + size].reshape(shape.kv_heads, place.capacity, shape.head_dim)
+
+
+def attend(
+    shape: Shape, place: Tile, query: Array, keys: Array, values: Array, scores: Array, out: Array
+) -> None:
+    """Attend causally: scores, masked softmax, weighted sum of values; the group's queries share a KV head."""
+    grouped = take_queries(query, shape, place).reshape(shape.kv_heads, shape.group * place.rows, shape.head_dim)
+    size = shape.heads * place.rows * place.keys
+    weights = scores[:size].reshape(shape.kv_heads, shape.group * place.rows, place.keys)
+    np.matmul(grouped, take_cache(keys, shape, place)[:, : place.keys].transpose(0, 2, 1), out=weights)
+    weights *= np.float32(shape.head_dim**-0.5)
+    by_row = weights.reshape(shape.heads, place.rows, place.keys)
+    later = np.triu(np.ones((place.rows, place.rows), bool), 1)
+    by_row[..., place.history :][..., later] = -np.inf
+    weights -= weights.max(-1, keepdims=True)
+    np.exp(weights, out=weights)
+    weights /= weights.sum(-1, keepdims=True)
+    summed = np.matmul(weights, take_cache(values, shape, place)[:, : place.keys])
+    target = out[place.row : place.row + place.rows].reshape(place.rows, shape.heads, shape.head_dim)
+    target[:] = summed.reshape(shape.heads, place.rows, shape.head_dim).transpose(1, 0, 2)
