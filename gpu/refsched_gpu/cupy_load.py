@@ -81,7 +81,7 @@ def compile_kernels(cupy: Any, shape: Shape) -> dict[str, Any]:
 
 def load_cublas(cupy: Any) -> Any:
     """Load CuPy's cuBLAS module and the library behind it; its names are private, so they are looked at first."""
-    blas = importlib.import_module("cupy_backends.cuda.libs.cublas")
+    blas = cupy.cuda.cublas
     missing = [name for name in CUBLAS_NAMES if not hasattr(blas, name)]
     if missing:
         raise RuntimeError(f"this CuPy has no {missing[0]}; a version from 14 up to, not including, 15 is needed")

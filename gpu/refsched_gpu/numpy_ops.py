@@ -1,4 +1,4 @@
-"""The operators with NumPy, in float32: the reference, and the default where no GPU is."""
+"""The operators with NumPy: in float32 what is measured where no GPU is, in float64 what other backends are held to."""
 
 import math
 import time
@@ -15,19 +15,18 @@ from refsched_gpu.ops import EPSILON, ROPE_BASE, Array
 class NumpyOps:
     """Run the operators on the CPU; times are the thread's CPU time, so that neighbours disturb little."""
 
-    element_bytes = 4
-
-    def __init__(self, seed: int = 0, clock: Callable[[], float] = time.thread_time):
+    def __init__(self, seed: int = 0, clock: Callable[[], float] = time.thread_time, kind: type = np.float32):
         self.generator = np.random.default_rng(seed)
-        self.clock = clock
+        self.clock, self.kind = clock, kind
+        self.element_bytes = np.dtype(kind).itemsize
 
     def random(self, shape: tuple[int, ...], scale: float) -> Array:
         """Draw normal numbers."""
-        return self.generator.standard_normal(shape, dtype=np.float32) * np.float32(scale)
+        return (self.generator.standard_normal(shape, dtype=np.float32) * np.float32(scale)).astype(self.kind, copy=False)
 
     def poisoned(self, shape: tuple[int, ...]) -> Array:
         """Make an array full of NaN."""
-        return np.full(shape, np.nan, np.float32)
+        return np.full(shape, np.nan, self.kind)
 
     def put(self, layout: Layout) -> Layout:
         """Keep the layout as it is."""
@@ -78,7 +77,7 @@ class NumpyOps:
     ) -> None:
         """Let each decode attend to its own keys."""
         for place in split_rows(at)[len(at.tiles) :]:
-            scores = np.empty(shape.heads * place.keys, np.float32)
+            scores: Array = np.empty(shape.heads * place.keys, self.kind)
             attend(shape, place, query, keys, values, scores, out)
 
     def copy(self, source: Array, target: Array) -> None:
@@ -134,7 +133,7 @@ def attend(
     size = shape.heads * place.rows * place.keys
     weights = scores[:size].reshape(shape.kv_heads, shape.group * place.rows, place.keys)
     np.matmul(grouped, take_cache(keys, shape, place)[:, : place.keys].transpose(0, 2, 1), out=weights)
-    weights *= np.float32(shape.head_dim**-0.5)
+    weights *= weights.dtype.type(shape.head_dim**-0.5)
     by_row = weights.reshape(shape.heads, place.rows, place.keys)
     later = np.triu(np.ones((place.rows, place.rows), bool), 1)
     by_row[..., place.history :][..., later] = -np.inf

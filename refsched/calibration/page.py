@@ -6,7 +6,7 @@ coefficients, layers folded in.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from refsched.calibration.forms import Fit, Knots, Regime
 from refsched.calibration.samples import Errors, Sample, Step, count_tokens, quantile, split_by_kind, sum_up
@@ -97,9 +97,18 @@ def make_result(
     return Result(fit, cost, judge(cost, train, layers), judge(cost, held_out, layers), by_kind, others)
 
 
-def find_validity(points: Iterable[Sample], contexts: Iterable[int] = ()) -> dict[str, list[int]]:
-    """Give the range of each kind that the points cover; every range is marginal: not every corner was measured."""
-    works = [point.work for point in points]
+def find_point_validity(points: Sequence[Point]) -> dict[str, list[int]]:
+    """Give the ranges of own points; the table's have no attention, so they count for tokens only."""
+    train = [point for point in points if point.use == "train"]
+    contexts = [context for point in train for context in point.step.contexts]
+    ranges = find_validity([point.sample for point in train], contexts)
+    tokens = [point.step.tokens for point in points if point.use != "held_out"]
+    return {**ranges, "tokens": [min(tokens), max(tokens)]} if tokens else ranges
+
+
+def find_validity(samples: Iterable[Sample], contexts: Iterable[int] = ()) -> dict[str, list[int]]:
+    """Give the range of each kind that samples cover; every range is marginal: not every corner was measured."""
+    works = [sample.work for sample in samples]
     counts = [count for work in works for _, count in work.chunks]
     means = [work.context // work.decodes for work in works if work.decodes]
     ranges = {
@@ -218,10 +227,7 @@ def make_page(result: Result, points: Sequence[Point], parts: Mapping[str, objec
         **parts,
         "fit": fit_to_json(result.fit),
         "quality": quality_to_json(result, find_checks(result, points), spreads),
-        "validity": find_validity(
-            (point.sample for point in points if point.use != "held_out"),
-            (context for point in points if point.use != "held_out" for context in point.step.contexts),
-        ),
+        "validity": find_point_validity(points),
         "points": [point_to_json(point) for point in points],
     }
 
@@ -229,8 +235,3 @@ def make_page(result: Result, points: Sequence[Point], parts: Mapping[str, objec
 def to_text(page: Mapping[str, object]) -> str:
     """Write a file's text."""
     return to_json_text(page) + "\n"
-
-
-def with_overhead(fit: Fit, seconds: float) -> Fit:
-    """Set the host's time per iteration."""
-    return replace(fit, overhead=seconds)

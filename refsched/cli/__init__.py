@@ -12,10 +12,10 @@ from types import ModuleType
 from typing import NoReturn
 
 from refsched import __version__
-from refsched.cli import simulate, tables
+from refsched.cli import calibrate, simulate, tables
 from refsched.errors import EngineError, InputError
 
-COMMANDS: Mapping[str, ModuleType] = {"tables": tables, "simulate": simulate}
+COMMANDS: Mapping[str, ModuleType] = {"tables": tables, "simulate": simulate, "calibrate": calibrate}
 BAD_INPUT, ENGINE_BROKE, INTERRUPTED = 2, 3, 130
 
 
