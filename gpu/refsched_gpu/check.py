@@ -30,7 +30,7 @@ def find_error(ops: Ops, shape: Shape) -> float:
     stack = Stack(ops, small, 2, find_sizes([layout]))
     mirror = copy_stack(stack, ops, layout, small)
     stack.run(layout, ops.put(layout))
-    mirror.run(layout, layout)
+    mirror.run(layout, mirror.ops.put(layout))
     got = ops.to_host(stack.x[: layout.rows]) + ops.to_host(stack.delta[: layout.rows])
     wanted = mirror.x[: layout.rows] + mirror.delta[: layout.rows]
     error = float(np.linalg.norm(got - wanted) / np.linalg.norm(wanted))

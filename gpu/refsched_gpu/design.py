@@ -1,8 +1,8 @@
 """Which iterations are measured: a table over tokens, chunks crossed with histories, batches crossed with contexts,
 mixes, and held-out ones: random, ragged, sometimes with two chunks.
 
-Matrix products climb a staircase of tiles of 128 tokens, so the table has a knot at both sides of every step: 128 k
-and 128 k + 16. Chunks and histories are crossed because their terms cannot be told apart otherwise.
+Matrix products climb a staircase, on a GPU of tiles of 128 tokens, so its table has a knot at both sides of every step:
+128 k and 128 k + 16. On a CPU, odd counts cost more than round ones, so its table has both. Chunks and histories are crossed because their terms cannot be told apart otherwise.
 """
 
 import math
@@ -58,7 +58,7 @@ GPU = Design(
     copied=1 << 31,
 )
 CPU = Design(
-    table=(1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512),
+    table=(1, 2, 3, 4, 6, 8, 11, 16, 21, 32, 37, 48, 64, 75, 96, 128, 143, 192, 256, 277, 384, 427, 512),
     chunks=(16, 64, 128, 256, 512),
     histories=(0, 512, 2048),
     batches=(1, 4, 16, 64),

@@ -48,6 +48,8 @@ class Layout:
     ranges: tuple[tuple[int, int], ...]  # by decode and KV head: its items
     cache_elements: int
     score_elements: int
+    kv_heads: int
+    head_dim: int
 
     @property
     def rows(self) -> int:
@@ -114,6 +116,8 @@ def lay_out(shape: Shape, step: Step, tile: int) -> Layout:
         ranges=ranges,
         cache_elements=draft.cache_elements,
         score_elements=max((shape.heads * each.rows * each.keys for each in draft.tiles), default=0),
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
     )
 
 

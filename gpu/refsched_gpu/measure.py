@@ -28,6 +28,7 @@ CLOCKS = {"numpy": "CPU time of one thread", "cupy": "CUDA events behind a spin 
 KINDS = {"numpy": "float32", "cupy": "float16"}
 CEILING_REPEATS = 9
 MOST_PASSES = 15
+DEPTH_POINTS, DEPTH_REPEATS = 5, 3
 Say = Callable[[str], None]
 
 
@@ -35,10 +36,10 @@ Say = Callable[[str], None]
 class Measurement:
     """Hold what was measured on one device."""
 
-    shape_name: str
     shape: Shape
     points: tuple[Point, ...]
     rows: Knots
+    depth: tuple[tuple[Step, float], ...]  # some points through all of the model's layers, in seconds
     ceilings: Ceilings
     element_bytes: int
     complete: bool  # every point at least once, and no interruption
@@ -73,26 +74,31 @@ def measure(backend: str, shape_name: str, budget: float, seed: int, say: Say) -
     session = Session(ops, shape, design, seed)
     passes, interrupted = session.run(began + budget, say)
     rows = session.measure_logits()
-    after = read_gpu() if backend == "cupy" else {}
+    depth = () if interrupted else session.measure_depth()
+    parts = {
+        "device": describe_device(backend, before, read_gpu() if backend == "cupy" else {}),
+        "versions": get_versions(),
+        "workload": describe_workload(backend, design),
+        "correctness": {"relative_error": float(f"{error:.3g}"), "limit": LIMITS[backend]},
+        "passes": passes,
+        "wall_s": round(time.monotonic() - began, 1),
+    }
+    return sum_up(session, ceilings, rows, depth, interrupted, {"shape": shape_name, **parts})
+
+
+def sum_up(
+    session: "Session",
+    ceilings: Ceilings,
+    rows: Knots,
+    depth: tuple[tuple[Step, float], ...],
+    interrupted: bool,
+    parts: dict[str, object],
+) -> Measurement:
+    """Sum up what a session measured."""
+    ops, shape = session.ops, session.shape
     points = tuple(make_point(series, shape, ops, ceilings) for series in session.series if series.seconds)
-    return Measurement(
-        shape_name=shape_name,
-        shape=shape,
-        points=points,
-        rows=rows,
-        ceilings=ceilings,
-        element_bytes=ops.element_bytes,
-        complete=not interrupted and len(points) == len(session.series),
-        interrupted=interrupted,
-        parts={
-            "device": describe_device(backend, before, after),
-            "versions": get_versions(),
-            "workload": describe_workload(backend, design),
-            "correctness": {"relative_error": float(f"{error:.3g}"), "limit": LIMITS[backend]},
-            "passes": passes,
-            "wall_s": round(time.monotonic() - began, 1),
-        },
-    )
+    complete = not interrupted and len(points) == len(session.series)
+    return Measurement(shape, points, rows, depth, ceilings, ops.element_bytes, complete, interrupted, parts)
 
 
 def open_ops(backend: str, shape: Shape, seed: int) -> Ops:
@@ -203,6 +209,25 @@ class Session:
         """Give the median time of one logits product."""
         head.run(rows)
         return quantile([self.ops.timed(lambda: head.run(rows))[0] for _ in range(CEILING_REPEATS)], 0.5)
+
+
+    def measure_depth(self) -> tuple[tuple[Step, float], ...]:
+        """Time some points through all layers, to see whether layers add up; none where they do not fit the memory."""
+        train = [series for series in self.series if series.use == "train"]
+        chosen = train[:: -(-len(train) // DEPTH_POINTS)]
+        try:
+            stack = Stack(self.ops, self.shape, self.shape.layers, find_sizes([each.layout for each in chosen]))
+            return tuple((each.step, self.time_stack(stack, each)) for each in chosen)
+        except MemoryError:
+            return ()
+
+    def time_stack(self, stack: Stack, series: Series) -> float:
+        """Give the median time of a point through a stack."""
+        seconds = []
+        for _ in range(DEPTH_REPEATS + 1):
+            stack.reset()
+            seconds.append(self.ops.timed(lambda: stack.run(series.layout, series.at))[0])
+        return quantile(seconds[1:], 0.5)  # the first warms up
 
 
 def make_point(series: Series, shape: Shape, ops: Ops, ceilings: Ceilings) -> Point:

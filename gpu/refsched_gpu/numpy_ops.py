@@ -3,13 +3,21 @@
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from refsched.calibration.shapes import Shape
 from refsched_gpu.layout import Layout, Tile
 from refsched_gpu.ops import EPSILON, ROPE_BASE, Array
+
+
+class Placed(NamedTuple):
+    """Hold a layout with the tables that NumPy indexes with."""
+
+    layout: Layout
+    position: Array
+    written: Array  # by decode and KV head: the row of the cache, seen as rows of one head dim, that its token takes
 
 
 class NumpyOps:
@@ -28,9 +36,13 @@ class NumpyOps:
         """Make an array full of NaN."""
         return np.full(shape, np.nan, self.kind)
 
-    def put(self, layout: Layout) -> Layout:
-        """Keep the layout as it is."""
-        return layout
+    def put(self, layout: Layout) -> Placed:
+        """Make the tables; a decode's KV head h at position p takes row h x capacity + p of its sequence's cache."""
+        rows = slice(layout.first_decode, layout.rows)
+        cache, capacity, position = (np.asarray(part) for part in (layout.cache, layout.capacity, layout.position))
+        kv_heads, head_dim = layout.kv_heads, layout.head_dim
+        first = (cache[rows] // head_dim + position[rows])[:, None]
+        return Placed(layout, position, first + capacity[rows][:, None] * np.arange(kv_heads))
 
     def linear(self, x: Array, weight: Array, out: Array) -> None:
         """Multiply matrices."""
@@ -53,30 +65,37 @@ class NumpyOps:
         out *= up
 
     def rotate_and_split(
-        self, shape: Shape, at: Layout, qkv: Array, query: Array, keys: Array, values: Array
+        self, shape: Shape, at: Placed, qkv: Array, query: Array, keys: Array, values: Array
     ) -> None:
         """Rotate queries and keys by position, and put queries, keys and values where attention finds them."""
+        layout, width = at.layout, shape.heads * shape.head_dim
         turned = rotate(qkv[:, : (shape.heads + shape.kv_heads) * shape.head_dim], at.position, shape.head_dim)
-        fresh = qkv[:, (shape.heads + shape.kv_heads) * shape.head_dim :].reshape(at.rows, shape.kv_heads, -1)
-        for place in split_rows(at):
-            rows = slice(place.row, place.row + place.rows)
-            take_queries(query, shape, place)[:] = turned[rows, : shape.heads].transpose(1, 0, 2)
-            written = slice(place.history, place.keys)
-            take_cache(keys, shape, place)[:, written] = turned[rows, shape.heads :].transpose(1, 0, 2)
-            take_cache(values, shape, place)[:, written] = fresh[rows].transpose(1, 0, 2)
+        fresh = qkv[:, (shape.heads + shape.kv_heads) * shape.head_dim :].reshape(layout.rows, shape.kv_heads, -1)
+        for tile in layout.tiles:
+            rows, written = slice(tile.row, tile.row + tile.rows), slice(tile.history, tile.keys)
+            take_queries(query, shape, tile)[:] = turned[rows, : shape.heads].transpose(1, 0, 2)
+            take_cache(keys, shape, tile)[:, written] = turned[rows, shape.heads :].transpose(1, 0, 2)
+            take_cache(values, shape, tile)[:, written] = fresh[rows].transpose(1, 0, 2)
+        decodes = slice(layout.first_decode, layout.rows)
+        asked = query[decodes.start * width : decodes.stop * width].reshape(-1, shape.heads, shape.head_dim)
+        asked[:] = turned[decodes, : shape.heads]
+        keys.reshape(-1, shape.head_dim)[at.written] = turned[decodes, shape.heads :]
+        values.reshape(-1, shape.head_dim)[at.written] = fresh[decodes]
 
     def prefill_attention(
-        self, shape: Shape, at: Layout, query: Array, keys: Array, values: Array, scores: Array, parts: Array, out: Array
+        self, shape: Shape, at: Placed, query: Array, keys: Array, values: Array, scores: Array, parts: Array, out: Array
     ) -> None:
         """Let every tile's queries attend to the keys up to their own, through a matrix of scores."""
-        for tile in at.tiles:
+        for tile in at.layout.tiles:
             attend(shape, tile, query, keys, values, scores, out)
 
     def decode_attention(
-        self, shape: Shape, at: Layout, query: Array, keys: Array, values: Array, parts: Array, out: Array
+        self, shape: Shape, at: Placed, query: Array, keys: Array, values: Array, parts: Array, out: Array
     ) -> None:
         """Let each decode attend to its own keys."""
-        for place in split_rows(at)[len(at.tiles) :]:
+        layout = at.layout
+        for row in layout.decode_rows:
+            place = Tile(row, 1, layout.query[row], layout.position[row], layout.cache[row], layout.capacity[row])
             scores: Array = np.empty(shape.heads * place.keys, self.kind)
             attend(shape, place, query, keys, values, scores, out)
 
@@ -95,19 +114,11 @@ class NumpyOps:
         return self.clock() - start, False
 
 
-def split_rows(at: Layout) -> list[Tile]:
-    """Give every tile, and every decode as a tile of one row."""
-    decodes = [
-        Tile(row, 1, at.query[row], at.position[row], at.cache[row], at.capacity[row]) for row in at.decode_rows
-    ]
-    return [*at.tiles, *decodes]
-
-
-def rotate(heads: Array, positions: tuple[int, ...], head_dim: int) -> Array:
+def rotate(heads: Array, positions: Array, head_dim: int) -> Array:
     """Rotate pairs of dimensions by angles that grow with the position: rotary position embedding."""
     half = head_dim // 2
     frequencies = np.exp(-2.0 * np.arange(half) / head_dim * math.log(ROPE_BASE))
-    angles = (np.asarray(positions)[:, None] * frequencies)[:, None]
+    angles = (positions[:, None] * frequencies)[:, None]
     cosine, sine = np.cos(angles).astype(heads.dtype), np.sin(angles).astype(heads.dtype)
     low, high = np.split(heads.reshape(len(positions), -1, head_dim), 2, axis=-1)
     return np.concatenate([low * cosine - high * sine, low * sine + high * cosine], axis=-1)

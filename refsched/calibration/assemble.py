@@ -12,16 +12,18 @@ from refsched.calibration.page import (
     Page,
     Point,
     Result,
+    errors_to_json,
     find_checks,
     find_validity,
     fit_to_json,
+    judge,
     make_page,
     make_result,
     number,
     quality_to_json,
 )
 from refsched.calibration.profile import Profile, choose_keys, draw, make_samples, thin_out
-from refsched.calibration.samples import Sample, get_kind
+from refsched.calibration.samples import Sample, Step, get_kind
 from refsched.calibration.shapes import Shape
 from refsched.calibration.step_log import read_step_log
 from refsched.errors import InputError
@@ -35,6 +37,7 @@ PROFILE_POINTS = 600
 def assemble_measured(
     points: Sequence[Point], rows: Knots, shape: Shape, ceilings: Ceilings, element_bytes: int,
     parts: Mapping[str, object], seed: int, overhead: float = 0.0, form: str | None = None,
+    depth: Sequence[tuple[Step, float]] = (),
 ) -> tuple[Page, Result]:  # fmt: skip
     """Make the file of points measured by layer; raise InputError where too few were measured."""
     for use, least in FEWEST_POINTS.items():
@@ -57,6 +60,7 @@ def assemble_measured(
         "implied": {name: value and number(value) for name, value in get_implied(result.fit, shape, element_bytes).items()},
     }
     page["binding"] = find_binding(points, shape, element_bytes, ceilings)
+    page["depth_check"] = check_depth(depth, rows, result, shape.layers)
     return page, result
 
 
@@ -72,6 +76,13 @@ def with_logits(points: Sequence[Point], use: str, rows: Knots, layers: int) -> 
 def get_share(sample: Sample, rows: Knots) -> float:
     """Give the time of an iteration's logits."""
     return interpolate(rows, len(sample.work.chunks) + sample.work.decodes)
+
+
+def check_depth(depth: Sequence[tuple[Step, float]], rows: Knots, result: Result, layers: int) -> Page:
+    """Compare the model with iterations through all layers, measured together; empty where none were."""
+    samples = [Sample(step.work, seconds) for step, seconds in depth]
+    whole = [replace(each, seconds=each.seconds + get_share(each, rows)) for each in samples]
+    return {"layers": layers, **errors_to_json(judge(result.cost, whole))} if whole else {}
 
 
 def find_binding(points: Sequence[Point], shape: Shape, element_bytes: int, ceilings: Ceilings) -> list[Page]:

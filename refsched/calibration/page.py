@@ -202,7 +202,9 @@ def run_lengths(values: Iterable[int]) -> list[list[int]]:
 
 def errors_to_json(errors: Errors | None) -> Page:
     """Give errors, or an empty object where there was nothing to judge."""
-    return {} if errors is None else {name: number(value) for name, value in asdict(errors).items()}
+    if errors is None:
+        return {}
+    return {"n": errors.n} | {name: number(value) for name, value in asdict(errors).items() if name != "n"}
 
 
 def quality_to_json(result: Result, checks: Mapping[str, bool], spreads: Sequence[float]) -> Page:

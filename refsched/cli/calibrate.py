@@ -73,10 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
         measurement.shape,
         measurement.ceilings,
         measurement.element_bytes,
-        {**measurement.parts, "shape": measurement.shape_name, "complete": measurement.complete},
+        {**measurement.parts, "complete": measurement.complete},
         arguments.seed,
         overhead,
         arguments.form,
+        measurement.depth,
     )
     return write_out(arguments, page, result, INTERRUPTED if measurement.interrupted else 0)
 

@@ -22,8 +22,9 @@ class ForgetfulOps(NumpyOps):
     """A broken copy: a chunk does not see the last token before it."""
 
     def prefill_attention(self, shape, at, query, keys, values, scores, parts, out):  # type: ignore[no-untyped-def]
-        tiles = tuple(replace(tile, history=max(0, tile.history - 1)) for tile in at.tiles)
-        super().prefill_attention(shape, replace(at, tiles=tiles), query, keys, values, scores, parts, out)
+        tiles = tuple(replace(tile, history=max(0, tile.history - 1)) for tile in at.layout.tiles)
+        at = at._replace(layout=replace(at.layout, tiles=tiles))
+        super().prefill_attention(shape, at, query, keys, values, scores, parts, out)
 
 
 def test_a_layer_that_forgets_a_key_is_found() -> None:
