@@ -12,10 +12,18 @@ from types import ModuleType
 from typing import NoReturn
 
 from refsched import __version__
-from refsched.cli import calibrate, simulate, tables
+from refsched.cli import audit, calibrate, check, explain, measure, simulate, tables
 from refsched.errors import EngineError, InputError
 
-COMMANDS: Mapping[str, ModuleType] = {"tables": tables, "simulate": simulate, "calibrate": calibrate}
+COMMANDS: Mapping[str, ModuleType] = {
+    "tables": tables,
+    "simulate": simulate,
+    "check": check,
+    "explain": explain,
+    "measure": measure,
+    "audit": audit,
+    "calibrate": calibrate,
+}
 BAD_INPUT, ENGINE_BROKE, INTERRUPTED = 2, 3, 130
 
 

@@ -28,12 +28,13 @@ from refsched.simulation.fleet import (
     run_least_outstanding,
     split_by_group,
 )
-from refsched.simulation.leap import leap
+from refsched.simulation.leap import leap, leap_through
 from refsched.simulation.observe import Observer
 from refsched.simulation.step import simulate
 from refsched.workload.formats.ties import TIES
 from refsched.workload.load import load_workload
 from refsched.workload.offer import Workload
+from refsched.workload.stream import open_stream
 
 SUMMARY = "replay a workload through a scheduler and say what every client saw"
 EXAMPLE = """WORKLOAD is a file, a built-in scenario (four-requests, long-prompt, research-assistant) or a generator.
@@ -100,10 +101,36 @@ def run(arguments: argparse.Namespace) -> int:
     limits = read_limits(arguments)
     cost = get_cost_model(arguments.cost)
     members = make_members(arguments, limits)
+    if arguments.dry_run:
+        workload = load_workload(arguments.workload, arguments.seed, arguments.first, arguments.ties)
+        return dry_run(workload, limits, cost, arguments.json)
+    run_it = run_passing if can_pass(arguments, members) else run_whole
+    report = run_it(arguments, members, limits, cost)
+    write_json(arguments.json, to_json(report))
+    if "-" not in outputs:
+        print(format_text(report))
+    return 0 if all(part.ending.kind == "done" for part in report.fleet.runs) else STUCK
+
+
+def can_pass(arguments: argparse.Namespace, members: list[Member]) -> bool:
+    """Tell whether offers and records can pass by: one engine that leaps, and nobody needs them afterwards."""
+    kept = (arguments.records, arguments.trace, arguments.warm, arguments.split, len(members) > 1)
+    return arguments.method == "leap" and not any(kept) and not members[0].engine.dialect.prefix_cache
+
+
+def run_passing(arguments: argparse.Namespace, members: list[Member], limits: Limits, cost: CostModel) -> Report:
+    """Simulate and measure while the workload is read; nothing is kept but live requests and compact columns."""
+    stream = open_stream(arguments.workload, arguments.seed, arguments.first, arguments.ties)
+    run = leap_through(members[0].engine, limits, cost, iter(stream), make_progress(None))
+    measured = measure(run, arguments.quantile)
+    fleet = Fleet(tuple(members), (run.get_totals(),), ())
+    return Report(fleet, measured, limits, cost, stream.describe(), arguments.method, "cold")
+
+
+def run_whole(arguments: argparse.Namespace, members: list[Member], limits: Limits, cost: CostModel) -> Report:
+    """Simulate with everything kept, and write trace and records where they were asked for."""
     workload = load_workload(arguments.workload, arguments.seed, arguments.first, arguments.ties)
     check_blocks(workload, members[0])
-    if arguments.dry_run:
-        return dry_run(workload, limits, cost, arguments.json)
     if arguments.warm:
         run_members(arguments, members, cost, workload, ())
         for member in members:
@@ -113,11 +140,7 @@ def run(arguments: argparse.Namespace) -> int:
         with open_for_writing(arguments.records) as file:
             write_records(fleet.records, file)
     start = "warm" if arguments.warm else "cold"
-    report = Report(fleet, measure(fleet.records, arguments.quantile), limits, cost, workload, arguments.method, start)
-    write_json(arguments.json, to_json(report))
-    if "-" not in outputs:
-        print(format_text(report))
-    return 0 if all(part.ending.kind == "done" for part in fleet.runs) else STUCK
+    return Report(fleet, measure(fleet.records, arguments.quantile), limits, cost, workload, arguments.method, start)
 
 
 def read_limits(arguments: argparse.Namespace) -> Limits:
