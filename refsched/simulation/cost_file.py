@@ -5,10 +5,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 from refsched.errors import InputError
-from refsched.model import Limits, check_count
-from refsched.simulation.cost_fitted import TERMS, FittedCost, Regime, Table, Validity, explain_outside
+from refsched.model import check_count
+from refsched.simulation.cost_fitted import TERMS, FittedCost, Regime, Table, Validity
 from refsched.units import LONGEST, TICKS_PER_SECOND, Ticks
-from refsched.workload.offer import Offer
 
 CALIBRATION_FORMAT = "calibration/1"
 Page = Mapping[str, object]
@@ -150,32 +149,3 @@ def describe_source(page: Page) -> str:
     """Say what was measured where: "measured on NVIDIA H200 (cupy), 32 layers"."""
     device, fit = get_page(page, "device"), get_page(page, "fit")
     return f"fitted to step times of {device.get('name', 'an unnamed device')}, {fit.get('form', 'unknown')} form"
-
-
-# BEFORE A RUN
-
-
-def check_range(cost: object, offers: Sequence[Offer], limits: Limits) -> list[str]:
-    """List what to be wary of in a run under a fitted model; raise InputError where a request must leave its range.
-
-    A request's context grows to prompt + output - 1 and its history, preempted, as far: a leap does not price every
-    iteration, so this is checked beforehand. Other models are not checked.
-    """
-    if not isinstance(cost, FittedCost) or not offers:
-        return []
-    longest = max(offer.request.prompt + offer.request.output for offer in offers) - 2
-    longest = min(longest, limits.max_len - 1) if limits.max_len else longest
-    measured = cost.validity.decode_context
-    if measured is not None and longest > measured:
-        raise explain_outside("decode_context", longest, measured)
-    return [warning for warning in (warn_of(cost.validity, limits)) if warning]
-
-
-def warn_of(validity: Validity, limits: Limits) -> list[str]:
-    """Warn of limits under which an iteration may leave the measured range; it is refused when it does."""
-    pairs = (("token_budget", validity.tokens), ("max_seqs", validity.decode_batch))
-    return [
-        f"{name} {getattr(limits, name):,} lets iterations leave the measured range, at most {measured:,}"
-        for name, measured in pairs
-        if measured is not None and getattr(limits, name) is not None and getattr(limits, name) > measured
-    ]

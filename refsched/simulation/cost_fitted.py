@@ -172,8 +172,3 @@ def get_limits(validity: Validity) -> Mapping[str, int]:
 def set_overhead(cost: FittedCost, overhead: Ticks) -> FittedCost:
     """Let every iteration take this much host time beside what the device does."""
     return replace(cost, overhead=overhead)
-
-
-def extrapolate(cost: FittedCost) -> FittedCost:
-    """Let a model price iterations outside what was measured, and say so in its label."""
-    return replace(cost, validity=Validity(), label=f"{cost.label}; used outside its measured range where needed")
