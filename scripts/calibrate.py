@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measure this machine's step times and write a cost model: `refsched calibrate`, straight from a checkout.
 
-    scripts/calibrate.py --out cpu.json                    the CPU, through NumPy, in about a minute
-    scripts/calibrate.py --backend cupy --out gpu.json     a GPU, through CuPy
+scripts/calibrate.py --out cpu.json                    the CPU, through NumPy, in about a minute
+scripts/calibrate.py --backend cupy --out gpu.json     a GPU, through CuPy
 """
 
 import sys

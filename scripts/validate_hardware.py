@@ -152,7 +152,9 @@ def check_published(data: Path) -> Iterator[Row]:
 def pool(parts: Sequence[Errors]) -> Errors:
     """Give the middle of several systems' errors, and the largest of their maxima."""
     middle = {name: quantile([getattr(part, name) for part in parts], 0.5) for name in ("median", "p95", "bias")}
-    return Errors(sum(part.n for part in parts), middle["median"], middle["p95"], max(p.max for p in parts), middle["bias"])
+    return Errors(
+        sum(part.n for part in parts), middle["median"], middle["p95"], max(p.max for p in parts), middle["bias"]
+    )
 
 
 # RUNS
@@ -269,7 +271,16 @@ def format_rows(rows: Sequence[Row]) -> str:
 
 def format_runs(rows: Sequence[RunRow]) -> str:
     """Lay out the runs' errors."""
-    header = ("run, simulated against measured", "arrivals", "overhead", "mean TTFT", "p95 TTFT", "mean TPOT", "makespan", "aim")
+    header = (
+        "run, simulated against measured",
+        "arrivals",
+        "overhead",
+        "mean TTFT",
+        "p95 TTFT",
+        "mean TPOT",
+        "makespan",
+        "aim",
+    )
     cells = [
         (
             row.run,

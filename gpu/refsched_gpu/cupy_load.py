@@ -60,7 +60,9 @@ def load_cupy() -> Any:
     try:
         return importlib.import_module("cupy")
     except ImportError as error:
-        raise NotAvailableError(f"CuPy cannot be imported ({error}); install refsched[gpu] or refsched[gpu12]") from None
+        raise NotAvailableError(
+            f"CuPy cannot be imported ({error}); install refsched[gpu] or refsched[gpu12]"
+        ) from None
 
 
 def attempt(problem: str, work: Callable[[], Any]) -> Any:

@@ -141,16 +141,22 @@ class CupyOps:
         blocks = min(MOST_BLOCKS, -(-out.size // THREADS))
         self.launch("silu_mul", blocks, THREADS, gate_up, out, np.int64(out.size), np.int32(out.shape[1]))
 
-    def rotate_and_split(
-        self, shape: Shape, at: Placed, qkv: Array, query: Array, keys: Array, values: Array
-    ) -> None:
+    def rotate_and_split(self, shape: Shape, at: Placed, qkv: Array, query: Array, keys: Array, values: Array) -> None:
         """Rotate and put away; one block a row."""
         tables = at.query, at.query_stride, at.cache, at.capacity, at.position
         counts = np.int32(shape.heads), np.int32(shape.kv_heads)
         self.launch("rope_split", at.layout.rows, THREADS, qkv, query, keys, values, *tables, *counts)
 
     def prefill_attention(
-        self, shape: Shape, at: Placed, query: Array, keys: Array, values: Array, scores: Array, parts: Array, out: Array
+        self,
+        shape: Shape,
+        at: Placed,
+        query: Array,
+        keys: Array,
+        values: Array,
+        scores: Array,
+        parts: Array,
+        out: Array,
     ) -> None:
         """Attend tile by tile: scores, causal softmax, weighted values, heads merged into rows."""
         for tile in at.layout.tiles:

@@ -2,7 +2,8 @@
 mixes, and held-out ones: random, ragged, sometimes with two chunks.
 
 Matrix products climb a staircase, on a GPU of tiles of 128 tokens, so its table has a knot at both sides of every step:
-128 k and 128 k + 16. On a CPU, odd counts cost more than round ones, so its table has both. Chunks and histories are crossed because their terms cannot be told apart otherwise.
+128 k and 128 k + 16. On a CPU, odd counts cost more than round ones, so its table has both. Chunks and histories are
+crossed because their terms cannot be told apart otherwise.
 """
 
 import math
@@ -107,7 +108,10 @@ def draw_step(design: Design, kind: str, draw: random.Random) -> Step:
         chunks = [(draw_start(design, draw), draw_log(draw, 8, most)) for _ in range(parts)]
     if kind == "prefill":
         return Step(tuple(chunks))
-    batch, top = draw_log(draw, 1, min(design.batches[-1], design.table[-1] // 2)), draw_log(draw, 16, design.contexts[-1])
+    batch, top = (
+        draw_log(draw, 1, min(design.batches[-1], design.table[-1] // 2)),
+        draw_log(draw, 16, design.contexts[-1]),
+    )
     return Step(tuple(chunks), tuple(draw_log(draw, 8, top) for _ in range(batch)))
 
 

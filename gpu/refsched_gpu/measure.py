@@ -210,7 +210,6 @@ class Session:
         head.run(rows)
         return quantile([self.ops.timed(lambda: head.run(rows))[0] for _ in range(CEILING_REPEATS)], 0.5)
 
-
     def measure_depth(self) -> tuple[tuple[Step, float], ...]:
         """Time some points through all layers, to see whether layers add up; none where they do not fit the memory."""
         train = [series for series in self.series if series.use == "train"]

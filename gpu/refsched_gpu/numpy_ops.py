@@ -30,7 +30,9 @@ class NumpyOps:
 
     def random(self, shape: tuple[int, ...], scale: float) -> Array:
         """Draw normal numbers."""
-        return (self.generator.standard_normal(shape, dtype=np.float32) * np.float32(scale)).astype(self.kind, copy=False)
+        return (self.generator.standard_normal(shape, dtype=np.float32) * np.float32(scale)).astype(
+            self.kind, copy=False
+        )
 
     def poisoned(self, shape: tuple[int, ...]) -> Array:
         """Make an array full of NaN."""
@@ -64,9 +66,7 @@ class NumpyOps:
         np.divide(gate, out, out=out)
         out *= up
 
-    def rotate_and_split(
-        self, shape: Shape, at: Placed, qkv: Array, query: Array, keys: Array, values: Array
-    ) -> None:
+    def rotate_and_split(self, shape: Shape, at: Placed, qkv: Array, query: Array, keys: Array, values: Array) -> None:
         """Rotate queries and keys by position, and put queries, keys and values where attention finds them."""
         layout, width = at.layout, shape.heads * shape.head_dim
         turned = rotate(qkv[:, : (shape.heads + shape.kv_heads) * shape.head_dim], at.position, shape.head_dim)
@@ -83,7 +83,15 @@ class NumpyOps:
         values.reshape(-1, shape.head_dim)[at.written] = fresh[decodes]
 
     def prefill_attention(
-        self, shape: Shape, at: Placed, query: Array, keys: Array, values: Array, scores: Array, parts: Array, out: Array
+        self,
+        shape: Shape,
+        at: Placed,
+        query: Array,
+        keys: Array,
+        values: Array,
+        scores: Array,
+        parts: Array,
+        out: Array,
     ) -> None:
         """Let every tile's queries attend to the keys up to their own, through a matrix of scores."""
         for tile in at.layout.tiles:
@@ -136,9 +144,7 @@ def take_cache(cache: Array, shape: Shape, place: Tile) -> Array:
     return cache[place.cache : place.cache + size].reshape(shape.kv_heads, place.capacity, shape.head_dim)
 
 
-def attend(
-    shape: Shape, place: Tile, query: Array, keys: Array, values: Array, scores: Array, out: Array
-) -> None:
+def attend(shape: Shape, place: Tile, query: Array, keys: Array, values: Array, scores: Array, out: Array) -> None:
     """Attend causally: scores, masked softmax, weighted sum of values; the group's queries share a KV head."""
     grouped = take_queries(query, shape, place).reshape(shape.kv_heads, shape.group * place.rows, shape.head_dim)
     size = shape.heads * place.rows * place.keys

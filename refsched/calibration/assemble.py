@@ -57,7 +57,9 @@ def assemble_measured(
     page["fit"] = {
         **fit_to_json(with_host(result.fit, overhead)),
         "raised_to_floor": raised[result.fit.form],
-        "implied": {name: value and number(value) for name, value in get_implied(result.fit, shape, element_bytes).items()},
+        "implied": {
+            name: value and number(value) for name, value in get_implied(result.fit, shape, element_bytes).items()
+        },
     }
     page["binding"] = find_binding(points, shape, element_bytes, ceilings)
     page["depth_check"] = check_depth(depth, rows, result, shape.layers)
@@ -108,7 +110,9 @@ def assemble_log(
         train, held_out = train[:: -(-len(train) // MOST_TRAINING)], held_out
     result = make_result(fit_all(train, seed=seed), form, train, held_out)
     source = {"file": Path(path).name, "sha256": hash_file(path), "train": len(train), "held_out": len(held_out)}
-    return assemble_samples(result, train, {"kind": "step log", **source}, name or Path(path).stem, seed, overhead), result
+    return assemble_samples(
+        result, train, {"kind": "step log", **source}, name or Path(path).stem, seed, overhead
+    ), result
 
 
 def assemble_profile(

@@ -126,7 +126,9 @@ def get_implied(fit: Fit, shape: Shape, element_bytes: int) -> Mapping[str, floa
     kv_bytes = 2 * shape.kv_heads * shape.head_dim * element_bytes
     return {
         "matrix_flops_at_largest_tokens": 2 * last * shape.layer_parameters / most if most else None,
-        "weight_bandwidth_at_fewest_tokens": shape.layer_parameters * element_bytes / least if least and first else None,
+        "weight_bandwidth_at_fewest_tokens": shape.layer_parameters * element_bytes / least
+        if least and first
+        else None,
         "kv_bandwidth": kv_bytes / terms["kv"] if terms.get("kv") else None,
         "prefill_attention_flops": 4 * shape.heads * shape.head_dim / pair if pair else None,
     }

@@ -81,9 +81,7 @@ def fit_two_regimes(samples: Sequence[Sample], measured: Measured, seed: int = 0
     """Fit iterations with and without prefill apart, beside a measured table; a regime without points is the other."""
     decodes, prefills = split_regimes(samples)
     found = [
-        fit_terms(part, terms, measured, seed)
-        for part, terms in ((decodes, DECODES), (prefills, ATTENTION))
-        if part
+        fit_terms(part, terms, measured, seed) for part, terms in ((decodes, DECODES), (prefills, ATTENTION)) if part
     ]
     return Fit("two-regime", found[0], found[-1], measured.rows, measured.layers)
 

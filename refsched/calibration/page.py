@@ -82,9 +82,7 @@ def judge_by_kind(cost: FittedCost, samples: Sequence[Sample], layers: int = 1) 
     return {kind: errors for kind, errors in judged.items() if errors is not None}
 
 
-def make_result(
-    fits: Sequence[Fit], chosen: str | None, train: Sequence[Sample], held_out: Sequence[Sample]
-) -> Result:
+def make_result(fits: Sequence[Fit], chosen: str | None, train: Sequence[Sample], held_out: Sequence[Sample]) -> Result:
     """Judge all fits, and choose the one asked for or that with the least held-out median error."""
     layers = fits[0].layers
     costs = [(fit, load_fit(fit)) for fit in fits]

@@ -123,7 +123,9 @@ def read_experts(path: Path, shape: Shape) -> Knots:
         by_tokens[int(tokens)].append((int(active), time * MICROSECOND))
     share = shape.experts_per_token / shape.experts
     expected = {tokens: round(shape.experts * (1 - (1 - share) ** tokens)) for tokens in by_tokens}
-    return tuple((tokens, interpolate(tuple(sorted(by_tokens[tokens])), expected[tokens])) for tokens in sorted(by_tokens))
+    return tuple(
+        (tokens, interpolate(tuple(sorted(by_tokens[tokens])), expected[tokens])) for tokens in sorted(by_tokens)
+    )
 
 
 def read_attention(path: Path) -> dict[Key, float]:

@@ -72,7 +72,9 @@ def read_distserve(path: str) -> Sets:
 
 
 PREFILL_GRID = [(length, count) for length in (64, 128, 256, 384, 512, 768, 1024, 1536, 2048) for count in (1, 2, 4)]
-DECODE_GRID = [(context, batch) for context in (64, 128, 256, 512, 1024, 2048) for batch in (1, 4, 16, 48, 94, 128, 200)]
+DECODE_GRID = [
+    (context, batch) for context in (64, 128, 256, 512, 1024, 2048) for batch in (1, 4, 16, 48, 94, 128, 200)
+]
 
 
 def evaluate_prefill(terms: Mapping[str, list[float]], length: int, count: int) -> Sample:

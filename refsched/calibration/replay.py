@@ -36,7 +36,7 @@ SEARCHES = 14
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Hold what one client saw, in seconds: time to first token, time per further token (None for one), latency, end."""
+    """Hold what one client saw, in seconds: time to first token, per further token (None for one), latency, end."""
 
     ttft: float
     tpot: float | None

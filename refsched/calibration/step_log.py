@@ -27,7 +27,7 @@ Row = Mapping[str, str]
 
 
 def read_step_log(path: str, seed: int = 0) -> tuple[list[Sample], list[Sample]]:
-    """Read training and held-out iterations; without `use`, a fifth is held out at random. Raise InputError with the row."""
+    """Read training and held-out iterations; without `use`, a fifth is held out. Raise InputError with the row."""
     used = list(read_rows(path))
     samples = [sample for sample, _ in used]
     if len(samples) < FEWEST:

@@ -23,7 +23,7 @@ from refsched.report.table import format_table
 SUMMARY = "measure step times, or read measured ones, and write a cost model that states its own error"
 EXAMPLE = """Without --from, this machine is measured: its CPU through NumPy, or its GPU with --backend cupy.
 --from CSV reads a log of iterations with the columns tokens, decodes, kv and time_s, time_ms or time_us; optional are
-history, chunks (such as "512@4096 64@0", count@history) and use (train, held_out). --from FOLDER reads a kernel profile.
+history, chunks (such as "512@4096 64@0", count@history) and use (train, held_out). --from FOLDER reads a profile.
 
 examples:
   refsched calibrate --out cpu.json
@@ -43,9 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `refsched calibrate`."""
     parser.add_argument("--from", dest="source", metavar="CSV|FOLDER", help="fit these step times; measure nothing")
     parser.add_argument("--backend", choices=BUDGETS, default="numpy", help="what to measure with (numpy)")
-    parser.add_argument("--shape", choices=SHAPES, help="model whose layers are measured (numpy: cpu-small, cupy: llama-3-8b)")
+    parser.add_argument(
+        "--shape", choices=SHAPES, help="model whose layers are measured (numpy: cpu-small, cupy: llama-3-8b)"
+    )
     parser.add_argument("--budget", metavar="SECONDS", help="time that measuring may take (numpy: 60, cupy: 240)")
-    parser.add_argument("--form", choices=FORMS, help="form of the model (measured: component; a log: the best held-out)")
+    parser.add_argument(
+        "--form", choices=FORMS, help="form of the model (measured: component; a log: the best held-out)"
+    )
     parser.add_argument("--overhead-us", default="0", metavar="X", help="host time to add to every iteration (0)")
     parser.add_argument(
         "--kv-tokens", type=count_argument("--kv-tokens"), metavar="N", help="of a profile, points that fit this pool"

@@ -1,4 +1,4 @@
-"""Reading a calibration file as a cost model: numbers as exact decimals, layers folded in, then rounded to ticks once."""
+"""Reading a calibration file as a cost model: exact decimals, layers folded in, then rounded to ticks once."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -77,7 +77,7 @@ def get_page(page: Page, field: str, place: str = "") -> Page:
 
 
 def read_regime(fit: Page, name: str, rounder: Rounder) -> Regime:
-    """Read one regime; terms that are not there cost nothing, unknown ones are refused. No table holds less than a tick."""
+    """Read one regime; missing terms cost nothing, unknown ones are refused. No table holds less than a tick."""
     regime, place = get_page(fit, name, "fit."), f"fit.{name}"
     table = read_table(regime.get("token_table"), f"{place}.token_table", rounder.fold)
     coefficients = get_page(regime, "coefficients", f"{place}.")

@@ -8,7 +8,8 @@ from refsched import spec
 
 SCHEMA = json.loads(spec.read_text("schema/calibration-1.json"))
 TYPES = {
-    "object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float), "null": type(None),
+    "object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float),
+    "null": type(None),
 }  # fmt: skip
 SILENT = {"$schema", "$defs", "title", "description"}
 

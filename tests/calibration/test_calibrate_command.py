@@ -90,7 +90,9 @@ def test_this_machine_is_measured_at_a_tiny_shape(shell: Shell, tmp_path: Path) 
 
 
 def test_interrupted_it_writes_what_there_is(
-    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+    shell: Shell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,  # noqa: F811
 ) -> None:
     pytest.importorskip("numpy", reason="the measuring package needs NumPy")
     monkeypatch.syspath_prepend(str(calibrate.MEASURERS))
@@ -113,7 +115,9 @@ def test_interrupted_it_writes_what_there_is(
 
 
 def test_a_backend_that_computes_wrongly_is_not_timed(
-    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+    shell: Shell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,  # noqa: F811
 ) -> None:
     pytest.importorskip("numpy", reason="the measuring package needs NumPy")
     import refsched_gpu.measure
@@ -143,7 +147,9 @@ def test_a_missing_gpu_is_one_line_and_exit_code_6(shell: Shell, tmp_path: Path)
 
 
 def test_missing_numpy_is_one_line_and_exit_code_6(
-    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+    shell: Shell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,  # noqa: F811
 ) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "refsched_gpu"]:
         monkeypatch.delitem(sys.modules, name)
@@ -170,7 +176,9 @@ def test_bad_arguments_are_one_line(shell: Shell, arguments: tuple[str, ...], na
     assert named in shell.refuse("calibrate", *arguments)
 
 
-def test_the_second_name_is_the_same_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_second_name_is_the_same_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "argv", ["refsched-calibrate", "--help"])
     with pytest.raises(SystemExit) as left:
         refsched_gpu.__main__.main()

@@ -79,13 +79,13 @@ def test_the_page_follows_the_schema() -> None:
 
 
 def test_a_decode_only_iteration_by_hand() -> None:
-    """Overhead 1 ns; 3 layers of 15 ns (6 tokens, half way), a call of 1 ns, 6 decodes of 2 ns, 40 reads of 5 ps; logits 105 ns."""
+    """Overhead 1 ns; 3 layers of 15 ns (6 tokens, half way) and 1 + 6 x 2 ns and 40 reads of 5 ps; logits 105 ns."""
     layer = 15_000 + 1_000 + 6 * 2_000 + 40 * 5
     assert COST.duration(Work((), 6, 40)) == 1_000 + 3 * layer + 105_000
 
 
 def test_an_iteration_with_prefill_by_hand() -> None:
-    """Chunks of 4 at 10 and 6 at 0, one decode that reads 9: 11 tokens, 3 rows; pairs 4 x 10 + 10 and 21; history 10."""
+    """Chunks of 4 at 10 and 6 at 0, a decode that reads 9: 11 tokens, 3 rows; pairs 4 x 10 + 10 and 21; history 10."""
     layer = 40_000 + 7_000 + 2 * 11_000 + 10 * 23 + (50 + 21) * 13 + 10 * 17 + 9 * 19
     assert COST.duration(Work(((10, 4), (0, 6)), 1, 9)) == 1_000 + 3 * layer + 102_000
 

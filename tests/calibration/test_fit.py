@@ -12,7 +12,7 @@ from refsched.calibration.samples import quantile, sum_up
 
 
 def solve_by_trying(rows: list[list[float]], target: list[float]) -> float:
-    """Give the least squared distance over all sets of free columns, by Gauss-Jordan on exact-enough 2x2, 3x3 systems."""
+    """Give the least squared distance over all sets of free columns, each solved by determinants."""
     best = sum(value * value for value in target)
     size = len(rows[0])
     for free in itertools.chain.from_iterable(itertools.combinations(range(size), k) for k in range(1, size + 1)):
@@ -36,7 +36,9 @@ def cramer(matrix: list[list[float]], right: list[float]) -> list[float] | None:
     whole = determinant(matrix)
     if abs(whole) < 1e-6:
         return None
-    swapped = ([[*row[:j], value, *row[j + 1 :]] for row, value in zip(matrix, right, strict=True)] for j in range(len(right)))
+    swapped = (
+        [[*row[:j], value, *row[j + 1 :]] for row, value in zip(matrix, right, strict=True)] for j in range(len(right))
+    )
     return [determinant(each) / whole for each in swapped]
 
 

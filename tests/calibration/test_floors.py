@@ -91,9 +91,7 @@ works = st.builds(
 
 
 @given(coefficients, works, st.sampled_from([1e13, 8e14]), st.sampled_from([1e11, 4e12]))
-def test_no_raised_model_is_below_a_floor(
-    given_: dict[str, float], work: Work, flops: float, bandwidth: float
-) -> None:
+def test_no_raised_model_is_below_a_floor(given_: dict[str, float], work: Work, flops: float, bandwidth: float) -> None:
     if not work.decodes:
         work = work._replace(context=0)
     ceilings = Ceilings(flops, bandwidth)
@@ -103,7 +101,9 @@ def test_no_raised_model_is_below_a_floor(
 
 
 def test_raising_names_what_it_raised_and_leaves_the_rest() -> None:
-    regime = Regime(((1, 1.0), (4096, 2.0)), {"kv": 0.0, "pair": 1.0, "decode": 1.0, "chunk_token": 1.0, "history": 1.0}, {})
+    regime = Regime(
+        ((1, 1.0), (4096, 2.0)), {"kv": 0.0, "pair": 1.0, "decode": 1.0, "chunk_token": 1.0, "history": 1.0}, {}
+    )
     fit, raised = raise_to_floor(Fit("component", regime, regime), LLAMA, HALF, H200)
     assert raised == ["decode_only.kv", "with_prefill.kv"]
     assert fit.decode_only.coefficients == {**regime.coefficients, "kv": pytest.approx(4096 / 4.3e12)}

@@ -25,19 +25,23 @@ FOLDER = ("data", "hardware", "llmservingsim", "profile")
 OPERATORS = ("layernorm", "qkv_proj", "rotary_emb", "o_proj", "gate_up_proj", "act_fn", "down_proj")
 
 
-def write_profile(folder: Path, attention: str = "16,0,0,0,40\n16,32,0,0,50\n0,0,4,64,10\n16,0,4,64,70\n0,0,4,999,90\n") -> str:
+def write_profile(
+    folder: Path, attention: str = "16,0,0,0,40\n16,32,0,0,50\n0,0,4,64,10\n16,0,4,64,70\n0,0,4,999,90\n"
+) -> str:
     """Write a profile in which every operator takes 1 us at 1 token and 2 us at 101, embedding and last norm 32."""
     rows = [f"{name},{tokens},{time}" for name in OPERATORS for tokens, time in ((1, 1), (101, 2))]
     rows += [f"{name},{tokens},32" for name in ("embedding", "final_layernorm") for tokens in (1, 101)]
     (folder / "meta.yaml").write_text("gpu: A card\nmodel: meta-llama/Llama-3.1-8B\nengine_effective:\n  tp: 1\n")
     (folder / "tp1_dense.csv").write_text("layer,tokens,time_us\n" + "\n".join(rows) + "\n")
-    (folder / "tp1_per_sequence.csv").write_text("layer,sequences,time_us\nlm_head,1,300\nlm_head,9,340\nsampler,1,20\n")
+    (folder / "tp1_per_sequence.csv").write_text(
+        "layer,sequences,time_us\nlm_head,1,300\nlm_head,9,340\nsampler,1,20\n"
+    )
     (folder / "tp1_attention.csv").write_text("prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n" + attention)
     return str(folder)
 
 
 def test_an_iteration_is_composed_as_the_readme_says(tmp_path: Path) -> None:
-    """20 tokens: 8 operators of 1.19 us (two norms), a 32nd of 64 us, attention of 70; 5 sequences: 320 + 20 us, a 32nd."""
+    """20 tokens: 8 operators of 1.19 us (two norms), a 32nd of 64 us, attention of 70; 5 sequences: 340 us, a 32nd."""
     profile = read_profile(write_profile(tmp_path))
     assert profile.device == "A card" and profile.shape.layers == LLAMA_LAYERS
     sample = make_samples(profile, [(16, 0, 4, 64)])[0]
@@ -161,7 +165,9 @@ def test_mixed_iterations_need_two_regimes() -> None:
     samples = make_samples(profile, keys)
     train, held_out = ([samples[place] for place in part] for part in draw(keys, 90, 1))
     mixed = [sample for sample in held_out if sample.work.chunks and sample.work.decodes]
-    two, one = (judge(load_fit(fit(train, thin_out(profile.measured))), mixed, 32) for fit in (fit_two_regimes, fit_component))
+    two, one = (
+        judge(load_fit(fit(train, thin_out(profile.measured))), mixed, 32) for fit in (fit_two_regimes, fit_component)
+    )
     assert two is not None and one is not None
     assert two.median < 0.02 < one.median
 

@@ -63,7 +63,12 @@ def write_run(folder: Path, meta: dict[str, Any] = META, rows: int = 6) -> str:
 
 def test_a_run_is_read_with_its_limits_and_times(tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path / "CARD__model"))
-    assert (run.limits.token_budget, run.limits.max_seqs, run.limits.num_blocks, run.limits.max_len) == (64, 4, 40, None)
+    assert (run.limits.token_budget, run.limits.max_seqs, run.limits.num_blocks, run.limits.max_len) == (
+        64,
+        4,
+        40,
+        None,
+    )
     assert run.hardware == "CARD" and run.prefix_cache
     assert [offer.at for offer in run.offers[:2]] == [0, 10**12]
     summary = summarise(run.measured, get_start(run))

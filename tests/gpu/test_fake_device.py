@@ -1,4 +1,4 @@
-"""CupyOps through a fake device, and each kernel alone: outputs are poisoned with NaN first, and all of it is checked."""
+"""CupyOps through a fake device, and each kernel alone: outputs are poisoned first, and all of them are checked."""
 
 import math
 from dataclasses import replace
@@ -132,13 +132,17 @@ def test_ragged_decode_attention(bench: Bench) -> None:
             ranges.append((first, len(items)))
     parts, out, scale = poison(len(items), GROUP, DIM + 2, kind=np.float32), poison(5, HEADS * DIM), DIM**-0.5
     tables = fake(starts[:3].astype(np.int64)), fake(room.astype(np.int32)), fake(np.array(items, np.int32))
-    bench.launch("decode_attn", len(items), 128, query, keys, values, *tables, parts, np.int32(KV_HEADS), np.float32(scale))
+    bench.launch(
+        "decode_attn", len(items), 128, query, keys, values, *tables, parts, np.int32(KV_HEADS), np.float32(scale)
+    )
     assert np.isfinite(parts).all()
     rows = fake(np.array([4, 0, 2], np.int32))
     bench.launch("decode_join", len(ranges), 64, parts, fake(np.array(ranges, np.int32)), out, rows, np.int32(KV_HEADS))
     for decode, row in enumerate([4, 0, 2]):
         place = slice(starts[decode], starts[decode + 1])
-        seen = [cache[place].reshape(KV_HEADS, -1, DIM)[:, : keys_of[decode]].astype(np.float64) for cache in (keys, values)]
+        seen = [
+            cache[place].reshape(KV_HEADS, -1, DIM)[:, : keys_of[decode]].astype(np.float64) for cache in (keys, values)
+        ]
         shares = softmax(np.einsum("jgd,jtd->jgt", query[decode].astype(np.float64), seen[0]) * scale)
         assert error(out[row], np.einsum("jgt,jtd->jgd", shares, seen[1]).ravel()) < 2e-3
     assert np.isnan(out[[1, 3]]).all()
