@@ -90,12 +90,13 @@ class RunRow:
 
 
 def check_profile(name: str, profile: Profile, capacity: int | None) -> Iterator[Row]:
-    """Judge the forms on a profile: additive iterations for several seeds, then iterations as they were run."""
+    """Judge the forms on a profile: additive iterations for several seeds, then as they were run, within a KV pool."""
     for additive in (True, False):
-        keys = choose_keys(profile, capacity, additive)
+        keys = choose_keys(profile, None if additive else capacity, additive)
         samples = make_samples(profile, keys, additive)
+        within = f" within {capacity:,} KV" if capacity and not additive else ""
         for seed in SEEDS if additive else SEEDS[:1]:
-            title = f"{name} {'additive' if additive else 'as run'}, seed {seed}"
+            title = f"{name} {'additive' if additive else 'as run'}{within}, seed {seed}"
             train, held_out = (pick(samples, places) for places in draw(keys, FEW if additive else MANY, seed))
             for fit in fit_all(train, thin_out(profile.measured), profile.shape.layers, seed):
                 yield from judge_fit(title, fit, held_out, additive)
@@ -208,9 +209,22 @@ def run_pair(profile_folder: Path, run_folder: Path, workload: str | None) -> tu
         reason = f"no profile of {run.tensor_parallel} devices: {error}"
     if reason is not None or profile is None:
         return [], [f"{run.name}: left out: {reason}"]
-    capacity = run.limits.num_blocks and run.limits.num_blocks * run.limits.block_size
-    rows = list(check_run(run, fit_for_run(profile, capacity)))
-    return rows, [f"{run.name}: {note}" for note in (f"limits {run.limits}", *run.notes)]
+    rows = list(check_run(run, fit_for_run(profile, get_capacity(run))))
+    return rows, [f"{run.name}: {note}" for note in (f"limits {run.limits}", *run.notes, *compare_pair(profile, run))]
+
+
+def get_capacity(run: Run) -> int | None:
+    """Give the tokens of a run's KV pool, if it has an end."""
+    return None if run.limits.num_blocks is None else run.limits.num_blocks * run.limits.block_size
+
+
+def compare_pair(profile: Profile, run: Run) -> Iterator[str]:
+    """Say where a profile does not fit a run, though it was used."""
+    most = profile.measured.table[-1][0]
+    if run.model != profile.model:
+        yield f"the run is of {run.model}, the profile of {profile.model}"
+    if (run.limits.token_budget or most) > most:
+        yield f"iterations of more than {most} tokens are extrapolated"
 
 
 # ALL OF IT
@@ -237,8 +251,9 @@ def gather(arguments: argparse.Namespace) -> tuple[list[Row], list[RunRow], list
     rows: list[Row] = []
     run_rows: list[RunRow] = []
     notes: list[str] = []
+    pools = {profile: get_capacity(read_run(str(run))) for profile, run in pairs}
     for folder in profiles:
-        rows += check_profile(folder.name, read_profile(str(folder)), arguments.kv_tokens)
+        rows += check_profile(folder.name, read_profile(str(folder)), arguments.kv_tokens or pools.get(folder))
     if not (arguments.run or arguments.profile):
         rows += check_published(arguments.data)
     for profile, run in pairs:

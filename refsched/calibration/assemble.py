@@ -30,7 +30,7 @@ from refsched.errors import InputError
 from refsched.simulation.cost_file import CALIBRATION_FORMAT
 
 FEWEST_POINTS = {"table": 4, "train": 12}
-MOST_TRAINING = 1000  # iterations of a log that are fitted to; the others are held out
+MOST_TRAINING = 1000  # iterations of a log that are fitted to, evenly spread over the others
 PROFILE_POINTS = 600
 
 
@@ -106,10 +106,9 @@ def assemble_log(
 ) -> tuple[Page, Result]:
     """Make the file of a step log; its overhead is inside the measured times unless they are of kernels only."""
     train, held_out = read_step_log(path, seed)
-    if len(train) > MOST_TRAINING:
-        train, held_out = train[:: -(-len(train) // MOST_TRAINING)], held_out
-    result = make_result(fit_all(train, seed=seed), form, train, held_out)
-    source = {"file": Path(path).name, "sha256": hash_file(path), "train": len(train), "held_out": len(held_out)}
+    fitted = train[:: -(-len(train) // MOST_TRAINING)]
+    result = make_result(fit_all(fitted, seed=seed), form, train, held_out)
+    source = {"file": Path(path).name, "sha256": hash_file(path), "train": len(fitted), "held_out": len(held_out)}
     return assemble_samples(
         result, train, {"kind": "step log", **source}, name or Path(path).stem, seed, overhead
     ), result

@@ -7,6 +7,7 @@ run apart); `as run` takes the mixed points as they are. Points that do not fit 
 """
 
 import csv
+import math
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -102,8 +103,11 @@ def read_table(
 
 
 def is_number(text: str | None) -> bool:
-    """Tell whether a cell is a plain number of at least 0."""
-    return text is not None and text.replace(".", "", 1).replace("e-", "", 1).isdigit()
+    """Tell whether a cell is a finite number of at least 0."""
+    try:
+        return text is not None and 0 <= float(text) < math.inf
+    except ValueError:
+        return False
 
 
 def read_layers(path: Path, columns: Sequence[str]) -> dict[str, Knots]:

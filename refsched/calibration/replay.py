@@ -82,6 +82,8 @@ def read_run(folder: str, workload: str | None = None) -> Run:
         raise InputError("is missing", file=str(path / "meta.json"), field="engine_kwargs")
     config = path / "config.json"
     limits, cache, notes = read_limits(meta, asked, read_instance(config))
+    pairs = zip(make_offers(rows, workload, limits), map(read_times, rows), strict=True)
+    offers, measured = zip(*sorted(pairs, key=lambda pair: pair[0].at), strict=True)  # the simulator's order
     return Run(
         name=path.name,
         model=str(asked.get("model")),
@@ -90,8 +92,8 @@ def read_run(folder: str, workload: str | None = None) -> Run:
         prefix_cache=cache,
         tensor_parallel=int(asked.get("tensor_parallel_size") or 1),
         replicas=int(asked.get("data_parallel_size") or 1),
-        offers=make_offers(rows, workload, limits),
-        measured=tuple(read_times(row) for row in rows),
+        offers=offers,
+        measured=measured,
         notes=(*notes, *([] if workload else ["no prefix numbers: the prefix cache finds only what a request left"])),
     )
 
@@ -108,7 +110,7 @@ def read_json(path: Path) -> Mapping[str, object]:
 
 
 def read_lines(path: Path) -> list[Mapping[str, Decimal]]:
-    """Read the requests in order of queueing; raise InputError with the row where a number is missing."""
+    """Read the requests in the file's order; raise InputError with the row where a number is missing."""
     fields = ("input_toks", "output_toks", "queued_ts", "first_token_ts", "last_token_ts")
     rows: list[Mapping[str, Decimal]] = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
@@ -187,7 +189,10 @@ def find_workload(folder: str) -> str | None:
     path = Path(folder)
     lengths = get_lengths(read_lines(path / "requests.jsonl"))
     for candidate in sorted([*path.glob("workload*.jsonl"), *path.parent.glob("workload*.jsonl")]):
-        offers = load_workload(str(candidate)).offers
+        try:
+            offers = load_workload(str(candidate)).offers
+        except InputError:  # a workload of something else
+            continue
         if [(offer.request.prompt, offer.request.output) for offer in offers] == lengths:
             return str(candidate)
     return None
@@ -270,14 +275,20 @@ def get_start(run: Run) -> float:
 
 
 def fit_overhead(run: Run, cost: FittedCost, dialect: str, first: int = FITTED_ON) -> float:
-    """Find the seconds per iteration with which the first arrivals' mean latency is as measured, by bisection.
+    """Find the seconds per iteration with which the first arrivals take as long from first to last token as measured.
 
-    Later arrivals are simulated too, for they compete, but only the first are looked at.
+    Later arrivals are simulated too, for they compete, but only the first are looked at. Times to first token are not:
+    the first iterations of a real run are slow once, and everybody who waits for them would count it.
     """
-    goal = sum(each.latency for each in run.measured[:first])
+    goal = sum(map(get_decode_time, run.measured[:first]))
     low, high = 0.0, LONGEST_OVERHEAD
     for _ in range(SEARCHES):
         middle = (low + high) / 2
         times = replay(run, set_overhead(cost, round(middle * TICKS_PER_SECOND)), dialect)
-        low, high = (middle, high) if sum(each.latency for each in times[:first]) < goal else (low, middle)
+        low, high = (middle, high) if sum(map(get_decode_time, times[:first])) < goal else (low, middle)
     return (low + high) / 2
+
+
+def get_decode_time(times: Times) -> float:
+    """Give the seconds from a request's first token to its last."""
+    return times.latency - times.ttft

@@ -9,7 +9,7 @@ from refsched.units import Tokens
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Hold the shape of a decoder: grouped queries and a gated feed-forward layer, of `experts` where there are some."""
+    """Hold the shape of a decoder: grouped queries and a gated feed-forward layer, of `experts` if any."""
 
     hidden: int
     heads: int
@@ -63,7 +63,7 @@ SAME_SHAPE = {"llama-3.1-8b": "llama-3-8b", "llama-3.1-70b": "llama-3-70b", "lla
 
 
 def get_shape(name: str) -> Shape:
-    """Find a shape by a model's name, without publisher or an ending such as "-Instruct"; raise InputError otherwise."""
+    """Find a shape by a model's name, without publisher or an ending like "-Instruct"; raise InputError otherwise."""
     short = name.rpartition("/")[2].lower()
     for known in sorted((*SHAPES, *SAME_SHAPE), key=len, reverse=True):
         if short == known or short.startswith(f"{known}-"):

@@ -158,7 +158,8 @@ def format_text(out: str, page: Page, result: Result) -> str:
     assert isinstance(quality, dict)
     failed = [name.replace("_", " ") for name, is_well in quality["checks"].items() if not is_well]
     judged = {f"{result.fit.form} (written)": result.held_out or result.train, **result.alternatives}
-    header = ("held-out step times", "n", "median", "p95", "max", "bias")
+    title = "training step times (none were held out)" if result.held_out is None else "held-out step times"
+    header = (title, "n", "median", "p95", "max", "bias")
     rows = [(name, *format_errors(errors)) for name, errors in judged.items() if errors is not None]
     kinds = [(f"  {kind}", *format_errors(errors)) for kind, errors in result.by_kind.items()]
     return "\n".join(
