@@ -12,10 +12,11 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from operator import mul
 
 from refsched.errors import InputError
 from refsched.model import Work
-from refsched.units import Ticks, Tokens
+from refsched.units import UNLIMITED, Ticks, Tokens
 
 TERMS: Mapping[str, str] = {
     "prefill_call": "once in an iteration that has a prefill chunk",
@@ -27,15 +28,18 @@ TERMS: Mapping[str, str] = {
     "decode": "for each decode",
     "kv": "for each cached token that a decode reads",
 }
+CHUNK_TOKENS = list(TERMS).index("chunk_token")
 
 
 def count_terms(work: Work) -> tuple[int, ...]:
     """Count what each term of TERMS is paid for; token k of a chunk, from 1, attends to start + k tokens."""
-    tokens = sum(count for _, count in work.chunks)
-    pairs = sum(count * start + count * (count + 1) // 2 for start, count in work.chunks)
-    history = sum(start for start, _ in work.chunks)
-    calls = int(bool(work.chunks)), int(bool(work.decodes))
-    return *calls, len(work.chunks), tokens, pairs, history, work.decodes, work.context
+    chunks, decodes, context = work
+    tokens = pairs = history = 0
+    for start, count in chunks:
+        tokens += count
+        pairs += count * start + count * (count + 1) // 2
+        history += start
+    return int(bool(chunks)), int(bool(decodes)), len(chunks), tokens, pairs, history, decodes, context
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +81,34 @@ class Regime:
 
     def duration(self, tokens: Tokens, counts: Sequence[int]) -> Ticks:
         """Give the table's time plus all terms."""
-        return self.table.at(tokens) + sum(price * count for price, count in zip(self.prices, counts, strict=True))
+        priced: Ticks = sum(map(mul, self.prices, counts))
+        return self.table.at(tokens) + priced
 
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """Hold the largest of each kind that was measured; None where nothing is known."""
+    """Hold the largest of each kind that was measured; UNLIMITED where nothing is known."""
 
-    tokens: Tokens | None = None  # in an iteration
-    chunk: Tokens | None = None
-    history: Tokens | None = None  # computed before a chunk
-    decode_batch: int | None = None
-    decode_context: Tokens | None = None  # cached tokens that one decode reads
+    tokens: Tokens = UNLIMITED  # in an iteration
+    chunk: Tokens = UNLIMITED
+    history: Tokens = UNLIMITED  # computed before a chunk
+    decode_batch: int = UNLIMITED
+    decode_context: Tokens = UNLIMITED  # cached tokens that one decode reads
 
-    def check(self, work: Work) -> None:
-        """Raise InputError where an iteration is outside what was measured."""
-        for name, value in measure_work(work).items():
-            limit = getattr(self, name)
-            if limit is not None and value > limit:
-                raise explain_outside(name, value, limit)
+    def check(self, work: Work, tokens: Tokens) -> None:
+        """Raise InputError where an iteration of that many tokens is outside what was measured."""
+        decodes = work.decodes
+        inside = tokens <= self.tokens and decodes <= self.decode_batch
+        inside = inside and (not decodes or work.context < (self.decode_context + 1) * decodes)
+        for start, count in work.chunks:
+            inside = inside and count <= self.chunk and start <= self.history
+        if not inside:
+            raise self.explain(work)
+
+    def explain(self, work: Work) -> InputError:
+        """Name the first range that an iteration leaves."""
+        pairs = ((name, value, getattr(self, name)) for name, value in measure_work(work).items())
+        return next(explain_outside(name, value, limit) for name, value, limit in pairs if value > limit)
 
 
 def measure_work(work: Work) -> Mapping[str, int]:
@@ -142,9 +155,9 @@ class FittedCost:
 
     def duration(self, work: Work) -> Ticks:
         """Give the ticks of one iteration; an empty one pays the overhead, one tick at least."""
-        self.validity.check(work)
         counts = count_terms(work)
-        tokens = work.decodes + sum(count for _, count in work.chunks)
+        tokens = work.decodes + counts[CHUNK_TOKENS]
+        self.validity.check(work, tokens)
         if not tokens:
             return max(self.overhead, 1)
         regime = self.with_prefill if work.chunks else self.decode_only
@@ -166,7 +179,7 @@ class FittedCost:
 def get_limits(validity: Validity) -> Mapping[str, int]:
     """Give the measured ranges that are known."""
     limits = {field.name: getattr(validity, field.name) for field in fields(Validity)}
-    return {name: limit for name, limit in limits.items() if limit is not None}
+    return {name: limit for name, limit in limits.items() if limit < UNLIMITED}
 
 
 def set_overhead(cost: FittedCost, overhead: Ticks) -> FittedCost:

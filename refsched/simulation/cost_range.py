@@ -10,6 +10,7 @@ from dataclasses import replace
 from refsched.model import Limits
 from refsched.simulation.cost import CostModel
 from refsched.simulation.cost_fitted import FittedCost, Validity, explain_outside
+from refsched.units import UNLIMITED
 from refsched.workload.offer import Offer
 
 
@@ -28,7 +29,7 @@ def list_warnings(cost: CostModel, limits: Limits) -> list[str]:
     return [
         f"{name} {getattr(limits, name):,} lets iterations leave what was measured, at most {measured:,}"
         for name, measured in pairs
-        if measured is not None and (getattr(limits, name) or 0) > measured
+        if (getattr(limits, name) or 0) > measured
     ]
 
 
@@ -38,10 +39,10 @@ def check_offers(cost: CostModel, limits: Limits, offers: Iterable[Offer]) -> It
     The last decode of a request reads prompt + output - 2 cached tokens. A leap does not price every iteration, so
     waiting for one to be priced would not do. Other models are not checked.
     """
-    measured = cost.validity.decode_context if isinstance(cost, FittedCost) else None
+    measured = cost.validity.decode_context if isinstance(cost, FittedCost) else UNLIMITED
     for offer in offers:
         longest = offer.request.prompt + offer.request.output
         longest = min(longest, limits.max_len or longest) - 2
-        if measured is not None and offer.request.output > 1 and longest > measured:
+        if offer.request.output > 1 and longest > measured:
             raise explain_outside("decode_context", longest, measured)
         yield offer
