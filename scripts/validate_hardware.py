@@ -24,17 +24,8 @@ from refsched.calibration.forms import Fit, fit_all, fit_two_regimes  # noqa: E4
 from refsched.calibration.page import judge, judge_by_kind, load_fit, predict  # noqa: E402
 from refsched.calibration.profile import Profile, choose_keys, draw, make_samples, read_profile, thin_out  # noqa: E402
 from refsched.calibration.published import read_distserve, read_dynamo, read_splitwise  # noqa: E402
-from refsched.calibration.replay import (  # noqa: E402
-    FITTED_ON,
-    Run,
-    Summary,
-    find_workload,
-    fit_overhead,
-    get_start,
-    read_run,
-    replay,
-    summarise,
-)
+from refsched.calibration.real_run import Run, find_workload, read_run  # noqa: E402
+from refsched.calibration.replay import FITTED_ON, Summary, fit_overhead, get_start, replay, summarise  # noqa: E402
 from refsched.calibration.samples import Errors, Sample, quantile, sum_up  # noqa: E402
 from refsched.errors import InputError  # noqa: E402
 from refsched.report.files import write_text  # noqa: E402

@@ -10,16 +10,8 @@ import pytest
 
 from refsched.calibration.profile import read_profile
 from refsched.calibration.published import read_distserve, read_dynamo, read_splitwise
-from refsched.calibration.replay import (
-    Boundaries,
-    Times,
-    find_workload,
-    fit_overhead,
-    get_start,
-    read_run,
-    replay,
-    summarise,
-)
+from refsched.calibration.real_run import Times, find_workload, read_run
+from refsched.calibration.replay import Boundaries, fit_overhead, get_start, replay, summarise
 from refsched.errors import InputError
 from refsched.model import NOTHING, Iteration, Work
 from refsched.simulation.cost_fitted import FittedCost, set_overhead
@@ -107,6 +99,7 @@ def test_a_workload_with_prefix_numbers_is_found_beside_the_run(tmp_path: Path) 
         ("meta.json", "{", "meta.json: is not JSON"),
         ("meta.json", "[]", "meta.json: is not a JSON object"),
         ("meta.json", "{}", "engine_kwargs: is missing"),
+        ("meta.json", json.dumps(META).replace('"max_num_seqs": 4', '"max_num_seqs": 0'), "meta.json: max_num_seqs: 0"),
         ("requests.jsonl", "", "holds no requests"),
         ("requests.jsonl", '{"input_toks": 3}\n', "row 1: output_toks: is not a number"),
         ("config.json", '{"nodes": []}', "config.json: nodes: names no instance"),
