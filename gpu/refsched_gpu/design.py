@@ -2,8 +2,8 @@
 mixes, and held-out ones: random, ragged, sometimes with two chunks.
 
 Matrix products climb a staircase, on a GPU of tiles of 128 tokens, so its table has a knot at both sides of every step:
-128 k and 128 k + 16. On a CPU, odd counts cost more than round ones, so its table has both. Chunks and histories are
-crossed because their terms cannot be told apart otherwise.
+128 k and 128 k + 16. On a CPU, round counts cost less than others and are rare in use, so there are few of them. Chunks
+and histories are crossed because their terms cannot be told apart otherwise.
 """
 
 import math
@@ -59,21 +59,21 @@ GPU = Design(
     copied=1 << 31,
 )
 CPU = Design(
-    table=(1, 2, 3, 4, 6, 8, 11, 16, 21, 32, 37, 48, 64, 75, 96, 128, 143, 192, 256, 277, 384, 427, 512),
-    chunks=(16, 64, 128, 256, 512),
-    histories=(0, 512, 2048),
-    batches=(1, 4, 16, 64),
-    contexts=(64, 256, 1024, 2048),
+    table=(1, 2, 3, 4, 5, 7, 9, 11, 15, 21, 29, 37, 49, 61, 75, 93, 123, 143, 187, 251, 277, 379, 427, 512),
+    chunks=(15, 61, 123, 251, 509),
+    histories=(0, 500, 2048),
+    batches=(1, 4, 15, 61),
+    contexts=(61, 250, 1021, 2048),
     long=(),
     mixes=(
-        (32, 0, 8, 512),
-        (128, 1024, 4, 2048),
-        (256, 0, 32, 256),
-        (64, 2048, 16, 1024),
-        (16, 512, 2, 1024),
-        (256, 1536, 8, 64),
+        (29, 0, 8, 500),
+        (123, 1021, 4, 2048),
+        (251, 0, 30, 250),
+        (61, 2000, 15, 1021),
+        (15, 500, 2, 1021),
+        (251, 1500, 8, 61),
     ),
-    logits=(1, 4, 16, 64),
+    logits=(1, 4, 15, 61),
     depth=2,
     tile=64,
     repeats=2,
