@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from refsched import __version__
-from refsched.cli import audit, check, explain, measure, simulate, tables
+from refsched.cli import audit, calibrate, check, explain, measure, simulate, tables
 from refsched.errors import EngineError, InputError
 
 COMMANDS: Mapping[str, ModuleType] = {
@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, ModuleType] = {
     "explain": explain,
     "measure": measure,
     "audit": audit,
+    "calibrate": calibrate,
 }
 BAD_INPUT, ENGINE_BROKE, INTERRUPTED = 2, 3, 130
 LAZY_COLLECTION = (200_000, 50, 50)  # commands make many objects and hardly any cycles
