@@ -12,10 +12,15 @@ from types import ModuleType
 from typing import NoReturn
 
 from refsched import __version__
-from refsched.cli import simulate, tables
+from refsched.cli import check, explain, simulate, tables
 from refsched.errors import EngineError, InputError
 
-COMMANDS: Mapping[str, ModuleType] = {"tables": tables, "simulate": simulate}
+COMMANDS: Mapping[str, ModuleType] = {
+    "tables": tables,
+    "simulate": simulate,
+    "check": check,
+    "explain": explain,
+}
 BAD_INPUT, ENGINE_BROKE, INTERRUPTED = 2, 3, 130
 
 
