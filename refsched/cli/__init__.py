@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from refsched import __version__
-from refsched.cli import check, explain, simulate, tables
+from refsched.cli import check, explain, fuzz, selftest, simulate, tables, vectors
 from refsched.errors import EngineError, InputError
 
 COMMANDS: Mapping[str, ModuleType] = {
@@ -20,6 +20,9 @@ COMMANDS: Mapping[str, ModuleType] = {
     "simulate": simulate,
     "check": check,
     "explain": explain,
+    "fuzz": fuzz,
+    "selftest": selftest,
+    "vectors": vectors,
 }
 BAD_INPUT, ENGINE_BROKE, INTERRUPTED = 2, 3, 130
 

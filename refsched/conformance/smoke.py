@@ -46,6 +46,14 @@ class Recorder:
 
 def greet(adapter: Adapter) -> Opening:
     """Shake hands; raise EngineError where that fails."""
+    try:
+        return shake_hands(adapter)
+    except EngineError as error:
+        raise EngineError(f"smoke, handshake: {error}") from None
+
+
+def shake_hands(adapter: Adapter) -> Opening:
+    """Ask who the engine is and what it claims."""
     answer = adapter.ask({"op": "hello", "protocol": PROTOCOL})
     if not answer["ok"]:
         raise EngineError(f"it refuses protocol {PROTOCOL}: {answer.get('unsupported') or answer.get('error')}")
