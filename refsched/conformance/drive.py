@@ -71,7 +71,7 @@ class Driver:
 
     def last_event(self) -> int:
         """Give the last iteration in which something comes from outside."""
-        return max([each.at for each in (*self.arrivals, *self.cancels)], default=0)
+        return max([each.at for each in self.arrivals] + [each.at for each in self.cancels], default=0)
 
     def run(self) -> None:
         """Run to the end."""

@@ -87,10 +87,10 @@ def read_scenario(page: Page) -> Scenario:
     limits = read_limits(take_object(page, "limits"))
     arrivals = tuple(read_arrival(each, place) for place, each in enumerate(take_list(page, "arrivals")))
     cancels = tuple(read_cancel(each, place) for place, each in enumerate(take_list(page, "cancels")))
-    texts = [take_text(page, name) for name in ("id", "about", "origin")]
+    id, about, origin = (take_text(page, name) for name in ("id", "about", "origin"))
     clauses = tuple(str(each) for each in take_list(page, "clauses"))
     edition = take_optional(page, "edition", lambda page, name: check_int(page[name], name), EDITION)
-    scenario = Scenario(limits, arrivals, cancels, *texts, clauses, read_requires(page), edition)
+    scenario = Scenario(limits, arrivals, cancels, id, about, origin, clauses, read_requires(page), edition)
     check_scenario(scenario)
     return scenario
 

@@ -20,7 +20,11 @@ class Found:
 
 
 def search(
-    runner: Runner, scenarios: Iterable[Scenario], most: int, wanted: str | None = None, see: Callable[[], None] = list
+    runner: Runner,
+    scenarios: Iterable[Scenario],
+    most: int,
+    wanted: str | None = None,
+    see: Callable[[], None] = lambda: None,
 ) -> Iterator[Found]:
     """Give each clause that breaks once, at most `most` of them; `wanted` looks for one clause only.
 

@@ -6,7 +6,7 @@ nothing smaller breaks the clause any more, or until enough runs were made.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from refsched.conformance.scenario_file import Arrival, Scenario
 from refsched.model import Limits, Request
@@ -67,7 +67,7 @@ def drop_arrivals(scenario: Scenario) -> Iterator[Scenario]:
         left = drop(scenario.arrivals, place)
         ids = {each.request.id for each in left}
         yield replace(scenario, arrivals=left, cancels=tuple(each for each in scenario.cancels if each.id in ids))
-    first = min(each.at for each in (*scenario.arrivals, *scenario.cancels))
+    first = min([each.at for each in scenario.arrivals] + [each.at for each in scenario.cancels])
     if first > 0:
         yield replace(
             scenario,
@@ -80,7 +80,7 @@ def list_simpler_limits(limits: Limits) -> Iterator[Limits]:
     """Lift one limit, or lower one number."""
     for name in ("chunk_cap", "max_len", "num_blocks"):
         if getattr(limits, name) is not None:
-            yield replace(limits, **{name: None})
+            yield set_limit(limits, name, None)
     if limits.block_size > 1:
         yield replace(limits, block_size=1)
         yield replace(limits, block_size=limits.block_size - 1)
@@ -88,7 +88,13 @@ def list_simpler_limits(limits: Limits) -> Iterator[Limits]:
         yield replace(limits, max_seqs=8)
     for name in ("token_budget", "max_seqs", "num_blocks", "max_len", "chunk_cap"):
         for value in lower(getattr(limits, name) or 1, 1):
-            yield replace(limits, **{name: value})
+            yield set_limit(limits, name, value)
+
+
+def set_limit(limits: Limits, name: str, value: int | None) -> Limits:
+    """Change one limit by its name."""
+    changes: dict[str, Any] = {name: value}
+    return replace(limits, **changes)
 
 
 def list_simpler_arrivals(arrival: Arrival) -> Iterator[Arrival]:
@@ -109,9 +115,8 @@ def list_simpler_requests(request: Request) -> Iterator[Request]:
         yield replace(request, prefix=request.prefix[:-1], output_blocks=())
     for priority in {0, 1, -1} if abs(request.priority) > 1 else {0} if request.priority else set():
         yield replace(request, priority=priority)
-    for name in ("prompt", "output"):
-        for value in lower(getattr(request, name), 1):
-            yield replace(request, **{name: value})
+    yield from (replace(request, prompt=value) for value in lower(request.prompt, 1))
+    yield from (replace(request, output=value) for value in lower(request.output, 1))
 
 
 def lower(value: int, least: int) -> Iterator[int]:
