@@ -4,9 +4,11 @@ Deliveries that come from a simulation are not stored one by one: a request that
 range points into the shared list of iteration ends. Iterating a record's deliveries gives the same either way.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate, islice
 from typing import NamedTuple, Protocol
 
 from refsched.units import Ticks, Tokens
@@ -38,11 +40,66 @@ class Deliveries(Protocol):
     def __len__(self) -> int: ...
 
 
+class IterationEnds:
+    """Hold the end of every iteration of a run in order of time, as arithmetic progressions; memory follows those.
+
+    Iteration `firsts[r] + k` of progression r begins k iterations after `starts[r]`, which last `durations[r]`, then
+    `growths[r]` longer each.
+    """
+
+    __slots__ = ("count", "durations", "firsts", "growths", "last", "starts")
+
+    def __init__(self) -> None:
+        self.firsts: list[int] = []
+        self.starts: list[Ticks] = []
+        self.durations: list[Ticks] = []
+        self.growths: list[Ticks] = []
+        self.count = 0
+        self.last: Ticks = 0  # end of the last iteration
+
+    def add(self, start: Ticks, duration: Ticks, growth: Ticks = 0, count: int = 1) -> Ticks:
+        """Add `count` iterations from `start` on; return when the last of them ends."""
+        self.firsts.append(self.count)
+        self.starts.append(start)
+        self.durations.append(duration)
+        self.growths.append(growth)
+        self.count += count
+        self.last = start + count * duration + growth * (count * (count - 1) // 2)
+        return self.last
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, number: int) -> Ticks:
+        return self.get_time(number, 1)
+
+    def get_start(self, number: int) -> Ticks:
+        """Give when an iteration began."""
+        return self.get_time(number, 0)
+
+    def get_time(self, number: int, done: int) -> Ticks:
+        """Give when iteration `number` began (`done` 0) or ended (1); raise IndexError where there is none."""
+        if not 0 <= number < self.count:
+            raise IndexError(number)
+        place = bisect_right(self.firsts, number) - 1
+        passed = number - self.firsts[place] + done
+        return self.starts[place] + passed * self.durations[place] + self.growths[place] * (passed * (passed - 1) // 2)
+
+    def __iter__(self) -> Iterator[Ticks]:
+        bounds = zip(self.firsts, [*self.firsts[1:], self.count], strict=True)
+        for (first, stop), start, duration, growth in zip(
+            bounds, self.starts, self.durations, self.growths, strict=True
+        ):
+            yield from islice(
+                accumulate((duration + growth * each for each in range(stop - first)), initial=start), 1, None
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class IterationRanges:
     """Deliver one token at the end of every iteration in each half-open range of iteration numbers."""
 
-    ends: Sequence[Ticks]  # end of iteration 0, 1, …; shared by all records of a run
+    ends: IterationEnds  # shared by all records of a run
     ranges: tuple[tuple[int, int], ...]
 
     def __iter__(self) -> Iterator[Delivery]:

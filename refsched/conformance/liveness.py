@@ -99,7 +99,7 @@ def get_signature(books: Ledger, running: tuple[str, ...], waiting: tuple[str, .
 
 
 def get_counts(books: Ledger) -> Signature:
-    """Reduce a state whose queues are not told to the tokens computed; it must repeat once more to count as a circle."""
+    """Reduce a state whose queues are not told to the tokens computed."""
     return tuple([(id, account.computed) for id, account in books.live.items()])
 
 

@@ -3,12 +3,12 @@
 All values are ticks. What is not defined for a record is None: it is counted as undefined, never as 0.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
 from refsched.metrics.quantile import Value
-from refsched.record import IterationRanges, Record
+from refsched.record import IterationEnds, IterationRanges, Record
 from refsched.units import Ticks, Tokens
 
 
@@ -61,9 +61,9 @@ class Gaps:
     """Measure the gaps between deliveries [A12, B13]; ranges over shared iteration ends are never expanded."""
 
     def __init__(self) -> None:
-        self.steps: dict[int, tuple[Sequence[Ticks], list[Ticks]]] = {}
+        self.steps: dict[int, tuple[IterationEnds, list[Ticks]]] = {}
 
-    def get_steps(self, ends: Sequence[Ticks]) -> list[Ticks]:
+    def get_steps(self, ends: IterationEnds) -> list[Ticks]:
         """Give, for each iteration, the ticks since the end of the one before it (0 for the first)."""
         if id(ends) not in self.steps:
             self.steps[id(ends)] = ends, [0, *(after - before for before, after in pairwise(ends))]

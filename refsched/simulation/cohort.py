@@ -9,7 +9,6 @@ client cancels. Then the rule itself runs, on its own lists, and the cohort is c
 """
 
 from collections.abc import Iterable
-from heapq import heappop, heappush
 
 from refsched.model import NOTHING, Entry, Work
 from refsched.record import Outcome
@@ -17,11 +16,13 @@ from refsched.scheduling.engine import ReferenceEngine
 from refsched.scheduling.kv import Pool
 from refsched.scheduling.live import Live
 from refsched.scheduling.policies.vllm_v1 import admit_waiting, get_chunk_cap
-from refsched.scheduling.progress import Course, open_range
+from refsched.scheduling.progress import open_range
 from refsched.scheduling.queues import Draft
 from refsched.simulation.ending import Ending
+from refsched.simulation.members import Members
 from refsched.simulation.observe import is_plain
 from refsched.simulation.step import Simulated, Stepper, count_to_reach
+from refsched.simulation.tally import RunTally
 from refsched.units import Blocks, Ticks, Tokens, ceil_div
 
 Chunk = tuple[Live, Tokens]  # a request that is no member, and the tokens it is given
@@ -38,14 +39,9 @@ class Cohort:
     """Run a simulation in which the decodes are followed as one wherever that is the same."""
 
     def __init__(self, stepper: Stepper, engine: ReferenceEngine):
-        self.stepper, self.engine, self.queues = stepper, engine, engine.queues
         assert isinstance(engine.queues.pool, Pool)  # is_cohort_rule lets no prefix cache in
-        self.pool = engine.queues.pool
-        self.tick = 0  # iterations that every member took part in
-        self.context: Tokens = 0  # tokens computed, over all members
-        self.joined: dict[Live, tuple[int, Tokens]] = {}  # tick and known tokens at which each member joined
-        self.ends: list[tuple[int, int, Live]] = []  # a heap: the tick at whose end a member ends, its arrival
-        self.growers: list[int] = [0] * self.pool.block_size  # members that take a block in ticks of this residue
+        self.stepper, self.engine, self.queues, self.pool = stepper, engine, engine.queues, engine.queues.pool
+        self.members = Members(self.pool.block_size)
         self.others: list[Live] = []  # running requests that are no members, in running order
         self.is_counted = True  # whether the counts hold, or the rule's own lists
         self.runs = RunTally()
@@ -103,29 +99,20 @@ class Cohort:
         """Count the cohort from the rule's own lists, if it was written out."""
         if self.is_counted:
             return
-        last = self.stepper.progress.iteration
-        self.is_counted, self.context, self.joined, self.ends, self.others = True, 0, {}, [], []
-        self.growers = [0] * self.pool.block_size
+        self.is_counted, self.others = True, []
+        self.members.clear()
         for live in self.queues.running:
             course = self.stepper.progress.live[live.id]
-            if live.known - live.computed == 1 and course.last_emission == last:
-                self.join(live, course)
+            if live.known - live.computed == 1 and course.last_emission == self.stepper.progress.iteration:
+                self.members.join(live, course.longest)
             else:
                 self.others.append(live)
-        self.runs.version += self.decoding != self.joined.keys()
-        self.decoding = set(self.joined)
-
-    def join(self, live: Live, course: Course) -> None:
-        """Let a request that just got a token, and will get more, be a member."""
-        self.context += live.computed
-        self.joined[live] = self.tick, live.known
-        heappush(self.ends, (self.tick + course.longest - live.known, live.arrival, live))
-        self.growers[(self.tick - live.computed) % self.pool.block_size] += 1
+        self.runs.version += self.decoding != self.members.joined.keys()
+        self.decoding = set(self.members.joined)
 
     def bring_up_to_date(self, live: Live) -> None:
         """Write out one member: in the rule's lists, in the pool, and in the driver's books."""
-        since, known = self.joined[live]
-        live.known = known + self.tick - since
+        live.known = self.members.get_known(live)
         live.computed = live.known - 1
         self.pool.held[live.id] = ceil_div(live.computed, self.pool.block_size)
         course = self.stepper.progress.live[live.id]
@@ -134,18 +121,14 @@ class Cohort:
     def write_out(self) -> None:
         """Write out all members, so that the rule can run on its own lists."""
         if self.is_counted:
-            for live in self.joined:
+            for live in self.members.joined:
                 self.bring_up_to_date(live)
         self.is_counted = False
 
     def retire_ended(self) -> None:
         """Let the members end whose last token this tick was."""
-        while self.ends and self.ends[0][0] == self.tick:
-            live = heappop(self.ends)[2]
+        for live in self.members.pop_ended():
             self.bring_up_to_date(live)
-            self.context -= live.computed
-            self.growers[(self.tick - live.computed) % self.pool.block_size] -= 1
-            del self.joined[live]
             self.retire(live)
 
     def retire(self, live: Live) -> None:
@@ -159,10 +142,10 @@ class Cohort:
 
     def try_iterations(self) -> bool:
         """Run one iteration and all that repeat it; return False, nothing changed, where the rule itself must run."""
-        queues, size = self.queues, len(self.joined)
+        queues, size = self.queues, len(self.members)
         draft, cap = Draft(queues.token_budget - size), get_chunk_cap(queues)
         chunks = self.choose_chunks(draft.budget, cap) if self.others else []
-        growth = self.growers[self.tick % self.pool.block_size]
+        growth = self.members.count_growth(1)
         if chunks is None or draft.budget < 0 or growth + self.count_blocks(chunks) > self.pool.free:
             return False
         self.take_blocks(growth)
@@ -189,7 +172,7 @@ class Cohort:
         chunks: list[Chunk] = []
         for live in self.others:
             count = min(live.known - live.computed, cap, ceiling - live.computed)
-            if count > budget and self.queues.running[len(self.joined) :] != self.others:
+            if count > budget and self.queues.running[len(self.members) :] != self.others:
                 return None
             count = min(count, budget)
             if count > 0:
@@ -211,33 +194,17 @@ class Cohort:
 
     def run_decodes(self, growth: Blocks, budget: Tokens) -> None:
         """Run the members' decodes, and all iterations that repeat them up to an end, an event or a shortage."""
-        stepper, size = self.stepper, len(self.joined)
-        duration = stepper.cost.duration(Work((), size, self.context))
-        longer = stepper.cost.duration(Work((), size, self.context + size)) - duration
-        most = self.count_fitting(growth, self.ends[0][0] - self.tick)
+        stepper, size = self.stepper, len(self.members)
+        context = self.members.context
+        duration = stepper.cost.duration(Work((), size, context))
+        longer = stepper.cost.duration(Work((), size, context + size)) - duration
+        most = self.members.count_fitting(self.pool.free + growth, self.members.count_ticks_to_end())
         count = self.count_until_event(duration, longer, most, budget)
-        self.take_blocks(self.count_growth(count) - growth)
+        self.take_blocks(self.members.count_growth(count) - growth)
         start = stepper.now
         self.move_on(duration, longer, count, size)
         self.runs.add(start, stepper.now, (), (), False, True)
         self.retire_ended()
-
-    def count_growth(self, ticks: int) -> Blocks:
-        """Count the blocks that the members take in the next `ticks` ticks: whole cycles, and residue by residue."""
-        size = self.pool.block_size
-        cycles, rest = divmod(ticks, size)
-        return cycles * len(self.joined) + sum(self.growers[(self.tick + after) % size] for after in range(rest))
-
-    def count_fitting(self, growth: Blocks, most: int) -> int:
-        """Count the ticks, from 1 up to `most`, whose blocks are free; those of the first are taken already."""
-        room, size = self.pool.free + growth, self.pool.block_size
-        if self.count_growth(most) <= room:
-            return most
-        cycles = room // len(self.joined)
-        ticks, room = cycles * size, room - cycles * len(self.joined)
-        while (needed := self.growers[(self.tick + ticks) % size]) <= room:
-            ticks, room = ticks + 1, room - needed
-        return ticks
 
     def count_until_event(self, duration: Ticks, growth: Ticks, most: int, budget: Tokens) -> int:
         """Count the iterations up to the first boundary at which something is seen that can change the plan.
@@ -256,11 +223,10 @@ class Cohort:
 
     def run_mixed(self, chunks: list[Chunk], admitted: list[Live]) -> None:
         """Run one iteration of the members' decodes beside chunks."""
-        stepper, start, members = self.stepper, self.stepper.now, len(self.joined)
+        stepper, start, members = self.stepper, self.stepper.now, len(self.members)
         self.start_decoding(live for live, count in chunks if self.is_decode(live.id, live.computed, count))
         entries = tuple(Entry(live.id, live.computed, count) for live, count in chunks if live not in self.decoding)
         emits = any(live.computed + count == live.known for live, count in chunks if live not in self.decoding)
-        stepper.starts[len(stepper.ends)] = start
         self.move_on(stepper.cost.duration(self.count_work(chunks)), 0, 1, members + len(chunks))
         self.runs.add(start, stepper.now, (), entries, emits, True)
         self.retire_ended()
@@ -271,7 +237,7 @@ class Cohort:
         """Count the work of the members' decodes and of chunks, some of which are decodes too."""
         prefills = tuple((live.computed, count) for live, count in chunks if live not in self.decoding)
         decodes = [live.computed for live, _ in chunks if live in self.decoding]
-        return Work(prefills, len(self.joined) + len(decodes), self.context + sum(decodes))
+        return Work(prefills, len(self.members) + len(decodes), self.members.context + sum(decodes))
 
     def settle_chunk(self, live: Live, count: Tokens) -> bool:
         """Count a chunk as computed; return True if the request thereby got a token, and so joined or ended."""
@@ -291,36 +257,12 @@ class Cohort:
             self.retire(live)
         else:
             self.start_decoding((live,))
-            self.join(live, course)
+            self.members.join(live, course.longest)
         return True
 
     def move_on(self, duration: Ticks, growth: Ticks, count: int, entries: int) -> None:
         """Let iterations pass in which every member got a token."""
-        self.stepper.pass_time(duration, growth, count)
+        self.stepper.now = self.stepper.ends.add(self.stepper.now, duration, growth, count)
         self.stepper.entries += count * entries
         self.stepper.progress.iteration += count
-        self.context += count * len(self.joined)
-        self.tick += count
-
-
-class RunTally:
-    """Count the maximal runs of repeating iterations, as a Timeline would hold them, without writing plans out.
-
-    `version` is raised whenever the membership changes. Two iterations belong to one run if they are back to back,
-    have the same members, all or the same of them served, and chunks of which none reached the last known token and
-    each goes on where it ended, with the same count.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.version = 0
-        self.last: tuple[Ticks, int, tuple[str, ...], tuple[Entry, ...]] | None = None
-
-    def add(
-        self, start: Ticks, end: Ticks, served: tuple[str, ...], chunks: tuple[Entry, ...], emits: bool, plain: bool
-    ) -> None:
-        """Count an iteration (or several that repeat it) to the open run, or open another."""
-        goes_on = plain and not emits and self.last == (start, self.version, served, chunks)
-        self.count += not goes_on
-        moved = tuple(Entry(id, first + count, count) for id, first, count in chunks)
-        self.last = (end, self.version, served, moved) if plain and not emits else None
+        self.members.move_on(count)

@@ -81,6 +81,6 @@ class Leaper:
         first = Iteration(number, start, start + duration, plan, work, last.emitted, ())
         advance(self.engine.queues, self.engine.live, plan, last.emitted, count)
         stepper.progress.advance(last.emitted, count)
-        stepper.pass_time(duration, growth, count)
+        stepper.now = stepper.ends.add(start, duration, growth, count)
         stepper.entries += count * len(plan.entries)
         stepper.finish_leap(first, count, growth)

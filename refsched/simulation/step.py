@@ -8,12 +8,11 @@ when nothing is live and nothing is left to come, or when it cannot go on [decis
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import accumulate
 from math import isqrt
 
 from refsched.errors import InputError
 from refsched.model import NOTHING, Cancelled, Event, Iteration, Limits, Plan, Submitted
-from refsched.record import IterationRanges, Outcome, Record, Server
+from refsched.record import Deliveries, IterationEnds, IterationRanges, Outcome, Record, Server
 from refsched.scheduling.engine import Engine
 from refsched.scheduling.progress import Course, Progress
 from refsched.simulation.cost import CostModel
@@ -79,8 +78,7 @@ class Stepper:
         self.progress = Progress(limits, stop or str(getattr(engine, "stop", "reaches")))
         self.watch = Watch()
         self.now: Ticks = 0
-        self.starts: dict[int, Ticks] = {}  # of the iterations that planned somebody for the first time, and others
-        self.ends: list[Ticks] = []
+        self.ends = IterationEnds()
         self.last: Iteration | None = None
         self.counter = RunCounter()
         self.entries = self.preemptions = 0
@@ -163,9 +161,7 @@ class Stepper:
         """Price the plan, deliver its tokens at its end, retire the finished; notice a livelock."""
         number, start = len(self.ends), self.now
         work, emitted, finished = self.progress.settle(plan)
-        self.now = start + self.cost.duration(work)
-        self.starts[number] = start
-        self.ends.append(self.now)
+        self.now = self.ends.add(start, self.cost.duration(work))
         self.engine.complete(emitted, finished)
         self.entries += len(plan.entries)
         self.preemptions += len(plan.preempted)
@@ -188,14 +184,6 @@ class Stepper:
         if at is None or most <= 0:
             return most
         return 0 if at <= self.now else min(most, count_to_reach(at - self.now, duration, growth))
-
-    def pass_time(self, duration: Ticks, growth: Ticks, count: int) -> None:
-        """Let `count` iterations pass whose durations are an arithmetic progression."""
-        steps = [duration] * count if growth == 0 else range(duration, duration + growth * count, growth)
-        ends = accumulate(steps, initial=self.now)
-        next(ends)
-        self.ends.extend(ends)
-        self.now = self.ends[-1]
 
     def finish_leap(self, first: Iteration, count: int, growth: Ticks) -> None:
         """Retire those who ended with the last of `count` repeating iterations, and tell the observers of all."""
@@ -235,7 +223,7 @@ class Stepper:
     ) -> Record:
         """Write what the client and the server saw of a request that was accepted."""
         deliveries = IterationRanges(self.ends, course.all_ranges())
-        scheduled = None if course.scheduled is None else self.starts[course.scheduled]
+        scheduled = None if course.scheduled is None else self.ends.get_start(course.scheduled)
         first = self.ends[deliveries.ranges[0][0]] if deliveries.ranges else None
         server = Server(queued=offer.at, scheduled=scheduled, first_token=first)
         return make_record(offer, outcome, ended, reason, deliveries, server)
@@ -254,8 +242,8 @@ class Stepper:
         for id in list(self.progress.live):
             self.retire(id, Outcome.UNFINISHED, None, reasons.get(id))
         records = tuple(record for record in self.records if record is not None)  # a run ends with nothing to come
-        makespan = self.ends[-1] if self.ends else 0
-        return Simulated(ending, records, len(self.ends), events, self.entries, self.preemptions, makespan)
+        totals = (len(self.ends), events, self.entries, self.preemptions, self.ends.last)
+        return Simulated(ending, records, *totals)
 
 
 def count_to_reach(gap: Ticks, duration: Ticks, growth: Ticks) -> int:
@@ -277,7 +265,7 @@ def make_record(
     outcome: Outcome,
     ended: Ticks | None,
     reason: str | None = None,
-    deliveries: IterationRanges = IterationRanges((), ()),
+    deliveries: Deliveries = (),
     server: Server = Server(),
 ) -> Record:
     """Write the record of an offer; a simulated client sends exactly when it planned to."""

@@ -21,9 +21,10 @@ RUNS = 60
 Cell = list[object]
 ABOUT = """# Dialects compared
 
-Every rule plans the same 60 small random workloads, and every dialect judges its runs (those that break no policy-free clause). A rule's own
-runs are exact. Under another dialect at least one run is not; the cell names the clause that most of the weakest runs break first, and in
-brackets the number of runs that are exact nevertheless. What is done with impossible requests is taken from the rule that ran.
+Every rule plans the same 60 small random workloads, and every dialect judges its runs (those that break no policy-free
+clause). A rule's own runs are exact. Under another dialect at least one run is not; the cell names the clause that most
+of the weakest runs break first, and in brackets the number of runs that are exact nevertheless. What is done with
+impossible requests is taken from the rule that ran.
 
 A test makes this table anew and compares; `python -m tests.conformance.test_cross` writes it.
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from refsched.errors import InputError
 from refsched.metrics.latency import Gaps, compute_total, compute_tpot, compute_ttft, count_tokens
 from refsched.metrics.measure import measure
-from refsched.record import Delivery, IterationRanges, Outcome, Record
+from refsched.record import Delivery, IterationEnds, IterationRanges, Outcome, Record
 from refsched.units import TICKS_PER_SECOND as S
 
 MS = 10**9
@@ -127,7 +127,9 @@ def test_an_unknown_definition_is_refused() -> None:
 def test_ranges_over_iteration_ends_measure_like_written_out_deliveries(
     lengths: list[int], edges: list[list[int]]
 ) -> None:
-    ends = [sum(lengths[: place + 1]) for place in range(12)]
+    ends = IterationEnds()
+    for length in lengths:
+        ends.add(ends.last, length)
     lazy, plain = [], []
     for cuts in edges:
         ordered = sorted(cuts)[: len(cuts) // 2 * 2]

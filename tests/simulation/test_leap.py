@@ -1,5 +1,7 @@
 """The leap equals the definition: Timeline, Records, totals, bit for bit."""
 
+import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -7,17 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refsched.dialect import get_dialect, list_dialects
+from refsched.errors import EngineError
 from refsched.metrics.measure import measure
-from refsched.model import Limits
+from refsched.model import Limits, Work
+from refsched.scheduling import repeats
 from refsched.scheduling.engine import ReferenceEngine
+from refsched.scheduling.progress import Progress
+from refsched.simulation import cohort, step
 from refsched.simulation.cost import ChunkCost, CostModel, LinearCost, UnitCost, get_cost_model
 from refsched.simulation.leap import leap
+from refsched.simulation.members import Members
 from refsched.simulation.observe import TimelineRecorder
 from refsched.simulation.step import Simulated, count_to_reach, simulate
+from refsched.workload.load import load_workload
 from refsched.workload.offer import Offer
+from refsched.workload.scenarios import SCENARIOS, get_scenario
+from tests.shared import SHARED
 from tests.simulation.test_observe import Keeper
 from tests.simulation.test_properties import asks, limits_strategy, make_offers
 
+A100 = get_cost_model("a100-8b")
 costs = st.sampled_from([UnitCost(), get_cost_model("a100-8b"), ChunkCost()]) | st.builds(
     LinearCost,
     name=st.just("drawn"),
@@ -141,3 +152,113 @@ def test_the_arrival_inside_a_run_is_found_exactly(gap: int, duration: int, grow
 
     count = count_to_reach(gap, duration, growth)
     assert passed(count) >= gap > passed(count - 1)
+
+
+# PLANTED MISTAKES: one too many in each closed form, and one too few where that is no mere caution, must be noticed.
+
+
+def add_one(target: object, name: str, by: int) -> Callable[[pytest.MonkeyPatch], None]:
+    """Plant a closed form that is off by `by`."""
+    original = getattr(target, name)
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(target, name, lambda *given: original(*given) + by)
+
+    return plant
+
+
+MISTAKES = {
+    "arrival one iteration late": add_one(step, "count_to_reach", 1),
+    "cohort: arrival late": add_one(cohort, "count_to_reach", 1),
+    "cohort: end one tick late": add_one(Members, "count_ticks_to_end", 1),
+    "cohort: one tick too many fits": add_one(Members, "count_fitting", 1),
+    "cohort: a block too many": add_one(Members, "count_growth", 1),
+    "cohort: a block too few": add_one(Members, "count_growth", -1),
+    "cohort: a known token too many": add_one(Members, "get_known", 1),
+    "repeats: one too many by the driver's books": add_one(Progress, "count_repeats", 1),
+    "repeats: one too many by the pool": add_one(repeats, "count_fitting", 1),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_planted_off_by_one_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    MISTAKES[name](monkeypatch)
+    assert any(is_noticed(rule, seed) for seed in range(150) for rule in ("vllm-v1", "prefill-first"))
+
+
+class Patient:
+    """Price like a100-8b, but not for ever: a mistake may keep a run from ending."""
+
+    name, label, affine = "patient", "", True
+
+    def __init__(self) -> None:
+        self.left = 3000
+
+    def duration(self, work: Work) -> int:
+        """Give the price, or lose patience."""
+        self.left -= 1
+        assert self.left > 0, "the run does not end"
+        return A100.duration(work)
+
+    def describe(self) -> dict[str, str]:
+        """Give no parameters."""
+        return {}
+
+
+def is_noticed(rule: str, seed: int) -> bool:
+    """Tell whether step and leap differ, or the leap breaks, on one small random case."""
+    draw = random.Random(seed).randint
+    limits = Limits(draw(2, 12), draw(1, 4), block_size=draw(1, 4), num_blocks=draw(8, 24))
+    asked = [
+        (draw(0, 20), draw(1, 9), draw(1, 20), draw(0, 30) if draw(0, 3) == 0 else None) for _ in range(draw(2, 6))
+    ]
+    offers = [  # an iteration lasts 12 ms: a few of them between two arrivals
+        replace(each, at=each.at // 30, cancel_at=None if each.cancel_at is None else each.cancel_at // 30)
+        for each in make_offers(asked)
+    ]
+    try:
+        check_equal(rule, limits, Patient(), offers)
+    except (AssertionError, LookupError, ArithmeticError, EngineError):
+        return True
+    return False
+
+
+# REAL WORKLOADS
+
+WORKLOADS = (
+    "azure2023/AzureLLMInferenceTrace_code.csv",
+    "azure2023/AzureLLMInferenceTrace_conv.csv",
+    "burstgpt_head5/burstgpt_1_head5.csv",
+    "burstgpt_head5/burstgpt_1_head5_normalized.jsonl",
+    "dynamo_mooncake/mooncake_tiny.jsonl",
+    "dynamo_mooncake/mooncake_trace_1000.jsonl",
+    "llmservingsim_workloads/workload_me2_01_mixed.jsonl",
+    "mooncake_fast25/conversation_trace.jsonl",
+    "mooncake_fast25/synthetic_trace.jsonl",
+    "servegen/reason_deepseek-r1_chunk-35-trace.csv",
+    "splitwise_sim/test_trace.csv",
+    "vidur_processed/splitwise_code.csv",
+    "vidur_processed/splitwise_conv.csv",
+)
+
+
+@pytest.mark.parametrize("file", WORKLOADS)
+@pytest.mark.parametrize(("rule", "num_blocks"), [("vllm-v1", 26_000), ("vllm-v1", 9_000), ("sarathi", 9_000)])
+def test_real_workloads_are_equal(file: str, rule: str, num_blocks: int) -> None:
+    path = SHARED / "data" / "traces" / file
+    if not path.exists():
+        pytest.skip(f"{path.name} is not here")
+    offers = load_workload(str(path), first=300).offers
+    limits = Limits(2048, 64, block_size=16, num_blocks=num_blocks)
+    engines = [ReferenceEngine(get_dialect(rule), limits) for _ in range(2)]
+    stepped, leapt = simulate(engines[0], limits, A100, offers), leap(engines[1], limits, A100, offers)
+    assert (totals(leapt), leapt.ending) == (totals(stepped), stepped.ending)
+    assert written_out(leapt) == written_out(stepped)
+    assert measure(leapt.records) == measure(stepped.records)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_built_in_scenarios_are_equal(name: str) -> None:
+    for rule in ("vllm-v1", "document-a", "static"):
+        limits = Limits(2048, 8, block_size=16, num_blocks=2000)
+        check_equal(rule, limits, A100, list(get_scenario(name).offers)[:60])
