@@ -197,6 +197,7 @@ def finding_to_json(finding: Finding, checked: Checked) -> dict[str, object]:
     return {
         **{name: value for name, value in asdict(breach).items()},
         "scenario": driven.verdict.scenarios.get(breach.clause),
+        "times": finding.times,
         "vector": finding.result.scenario.id,
         "offered": to_page(finding.result.scenario),
         "replay": get_replay(finding.result.scenario, checked),
@@ -256,7 +257,8 @@ def format_finding(finding: Finding, checked: Checked) -> Iterator[str]:
     scenario = finding.result.scenario
     limits = {name: value for name, value in asdict(scenario.limits).items() if value is not None}
     yield f"broken: {finding.breach.sentence()}"
-    yield f"  in {scenario.id or 'the scenario'}: {', '.join(f'{name}={value}' for name, value in limits.items())}"
+    more = f", and in {count(finding.times - 1, 'scenario')} more" if finding.times > 1 else ""
+    yield f"  in {scenario.id or 'the scenario'}{more}: {', '.join(f'{name}={value}' for name, value in limits.items())}"
     page = to_page(scenario)
     for name in ("arrivals", "cancels"):
         rows = page.get(name, [])

@@ -2,13 +2,12 @@
 
 import argparse
 import json
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from refsched.cli.common import write_json
 from refsched.conformance.corpus import list_vectors
 from refsched.conformance.scenario_file import SCENARIO_FORMAT, format_scenario
-from refsched.conformance.vectors import get_scenario, make_manifest, read_manifest, read_vector_text
+from refsched.conformance.vectors import get_scenario, make_manifest, read_manifest, read_vector_text, select_scenarios
 from refsched.errors import InputError
 from refsched.report.files import write_text
 
@@ -34,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def list_ids(arguments: argparse.Namespace) -> int:
     """List the ids that match, with what they are about; return 5 where there is none."""
-    scenarios = [get_scenario(id) for id in list_vectors() if fnmatchcase(id, arguments.which or "*")]
+    scenarios = select_scenarios(arguments.which or "*")
     page = [
         {"id": each.id, "clauses": each.clauses, "requests": len(each.arrivals), "about": each.about, "origin": each.origin}
         for each in scenarios

@@ -20,6 +20,7 @@ from refsched.errors import EngineError, InputError
 
 CHUNK = 1 << 16
 KEPT_STDERR = 1 << 16
+TELLING = ("error", "exception", "panic", "fatal")
 GLANCE = 0.1  # seconds between looks at a process that says nothing
 GRACE = 0.5  # seconds to end by itself after goodbye
 
@@ -211,9 +212,10 @@ class StandardError:
             self.stream.close()
 
     def get_last_line(self) -> str:
-        """Give the last line that says something, shortened."""
+        """Give the last line that names an error, or the last that says anything, shortened."""
         lines = [line.strip() for line in self.kept.decode("utf-8", "replace").splitlines() if line.strip()]
-        return shorten(lines[-1]) if lines else ""
+        telling = [line for line in lines if any(word in line.lower() for word in TELLING)] or lines
+        return shorten("".join(each if each.isprintable() else "?" for each in telling[-1])) if telling else ""
 
 
 def explain(error: InputError) -> str:

@@ -128,22 +128,27 @@ def list_own_breaches(scenario: Scenario, dialect: Dialect) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Hold the smallest scenario in which a clause was broken."""
+    """Hold the smallest scenario in which a clause was broken, and in how many it was."""
 
     breach: Breach
     result: Result
+    times: int = 1
 
 
 def find_smallest(results: Iterable[Result]) -> list[Finding]:
-    """Find for each broken clause its smallest scenario; clauses first seen first."""
-    found: dict[str, Finding] = {}
+    """Find for each broken clause its smallest scenario; the clause that broke most often comes first."""
+    found: dict[str, list[Finding]] = {}
     for result in results:
         if result.outcome == "fail":
             for breach in result.broken():
-                before = found.get(breach.clause)
-                if before is None or get_size(result) < get_size(before.result):
-                    found[breach.clause] = Finding(breach, result)
-    return list(found.values())
+                found.setdefault(breach.clause, []).append(Finding(breach, result))
+    smallest = [replace(min(each, key=get_place), times=len(each)) for each in found.values()]
+    return sorted(smallest, key=lambda finding: -finding.times)
+
+
+def get_place(finding: Finding) -> tuple[int, int, int]:
+    """Order findings by the size of their scenarios."""
+    return get_size(finding.result)
 
 
 def get_size(result: Result) -> tuple[int, int, int]:
@@ -161,9 +166,14 @@ def get_relation(results: Iterable[Result]) -> str | None:
 
 def get_liveness(results: Iterable[Result]) -> str:
     """Name the worst ending; endings that a rule itself brings about, or that were expected, do not count."""
-    endings = [each.driven.verdict.liveness for each in results if each.driven and each.outcome in ("pass", "fail")]
-    kinds = {each.kind for each in endings if not each.waived}
+    verdicts = [each.driven.verdict for each in results if each.driven and each.outcome in ("pass", "fail")]
+    kinds = {each.liveness.kind for each in verdicts if not each.liveness.waived and has_ended(each)}
     return next((kind for kind in ("livelock", "stuck", "unknown") if kind in kinds), "live")
+
+
+def has_ended(verdict: Verdict) -> bool:
+    """Tell whether a run went to its end, and was not cut off where another clause broke."""
+    return not verdict.broken or any(each.clause.startswith("LIV-") for each in verdict.broken)
 
 
 def has_run(result: Result) -> bool:

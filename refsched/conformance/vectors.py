@@ -71,4 +71,5 @@ def derive(events: Iterable[Event], limits: Limits, id: str, about: str, origin:
 
 def select_scenarios(pattern: str = "*") -> tuple[Scenario, ...]:
     """Read all vectors whose ids match a pattern with wildcards."""
-    return tuple(get_scenario(id) for id in list_vectors() if fnmatchcase(id, pattern))
+    ids = [id for id in list_vectors() if fnmatchcase(id, pattern)]
+    return tuple(read_any(id, spec.read_text(f"vectors/{id}.json")) for id in ids)
