@@ -47,7 +47,8 @@ def open_adapter(text: str, parse_dialect: Callable[[str], Dialect], seconds: fl
     if text.startswith(COMMAND):
         return Pipe(split_command(text.removeprefix(COMMAND)), seconds)
     if text.startswith(PYTHON):
-        return InProcess(load_factory(text.removeprefix(PYTHON)), None, seconds)
+        name = text.removeprefix(PYTHON)
+        return InProcess(load_factory(name), None, seconds, name)
     if text.startswith(TRACE):
         raise InputError(f"{text!r} is a recording; an engine that can be asked is needed here", field="ENGINE")
     return open_policy(parse_dialect(text), text.partition(",")[0])

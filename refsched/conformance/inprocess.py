@@ -21,8 +21,14 @@ Answer = dict[str, Any]
 class InProcess:
     """Ask an engine that a factory makes anew at each reset; `dialect` is what it claims, None: what it says itself."""
 
-    def __init__(self, factory: Callable[[Limits], Any], dialect: Mapping[str, object] | None, seconds: float | None):
-        self.factory, self.dialect = factory, dialect
+    def __init__(
+        self,
+        factory: Callable[[Limits], Any],
+        dialect: Mapping[str, object] | None,
+        seconds: float | None,
+        name: str = "refsched",
+    ):
+        self.factory, self.dialect, self.name = factory, dialect, name
         self.seconds = seconds  # for one answer; None trusts the engine
         self.engine: Any = None
 
@@ -52,8 +58,7 @@ class InProcess:
     def hello(self, request: Message) -> Answer:
         """Say who the engine is and which dialect it claims."""
         claim = self.dialect if self.dialect is not None else get_claim(self.factory)
-        name = getattr(self.factory, "__qualname__", type(self.factory).__name__) if self.dialect is None else "refsched"
-        return {"ok": True, "engine": {"name": name}, **({} if claim is None else {"dialect": dict(claim)})}
+        return {"ok": True, "engine": {"name": self.name}, **({} if claim is None else {"dialect": dict(claim)})}
 
     def reset(self, request: Message) -> Answer:
         """Make a new engine."""
