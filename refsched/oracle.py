@@ -98,7 +98,7 @@ def plan(snapshot: Snapshot, limits: Limits, dialect: str | Dialect = "vllm-v1")
             engine.queues.pool.held[job.id] = held
     engine.queues.running = [engine.live[job.id] for job in snapshot.running]
     engine.queues.waiting.extend(engine.live[job.id] for job in snapshot.waiting)
-    engine.queues.pool.free = get_free(snapshot, limits, engine.queues.pool.total)
+    engine.queues.pool.free = get_free(snapshot, limits, engine.queues.pool.total)  # type: ignore[misc]  # no cache
     return engine.plan()
 
 

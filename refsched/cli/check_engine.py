@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import asdict, dataclass, fields
 from typing import TextIO
 
@@ -31,6 +31,7 @@ from refsched.conformance.runner import (
     get_relation,
 )
 from refsched.conformance.scenario_file import Scenario, parse_scenario, to_page
+from refsched.conformance.search import minimise
 from refsched.conformance.smoke import greet, smoke
 from refsched.conformance.vectors import select_scenarios
 from refsched.errors import EngineError, InputError
@@ -38,6 +39,7 @@ from refsched.report.files import open_for_writing, write_text
 from refsched.report.junit import Case, format_junit
 
 JUNIT = {"pass": "passed", "fail": "failed", "xpass": "failed", "error": "error"}  # all others are skipped
+SMALL, SHRUNK, SHRINKING_RUNS = 3, 4, 400  # requests of a small scenario; how many are shrunk, and how hard
 SHOWN = 8  # broken clauses that the text report shows with their scenario
 
 
@@ -49,17 +51,21 @@ class Checked:
     opening: Opening
     choice: Choice
     results: tuple[Result, ...]
+    findings: tuple[Finding, ...]
     stale: tuple[Expectation, ...]
     code: int
 
 
 def check_engine(arguments: argparse.Namespace) -> int:
     """Check an engine; return its exit code, or raise EngineError where it broke."""
+    if [arguments.json, arguments.junit, arguments.matrix].count("-") > 1:
+        raise InputError("only one of --json, --junit and --matrix can be standard output")
     expectations = () if arguments.expect is None else read_expectations(arguments.expect)
     scenarios = read_scenarios(arguments)
     with ExitStack() as stack:
         stream = None if arguments.json is None else stack.enter_context(open_for_writing(arguments.json))
         stack.enter_context(ending_in_order())
+        stack.enter_context(redirect_stdout(sys.stderr))  # what a Python engine prints is no report of ours
         adapter = open_adapter(arguments.engine, parse_dialect, arguments.timeout)
         stack.callback(adapter.close)
         try:
@@ -108,8 +114,21 @@ def run_check(
         results.append(result)
         put(stream, result_to_json(result))
     stale = () if arguments.only != "*" or arguments.scenario else tuple(runner.list_stale())
-    code = get_exit_code(results, stale)
-    return Checked(arguments.engine, opening, choice, tuple(results), stale, code)
+    code, findings = get_exit_code(results, stale), find_smallest(results)
+    if code == 1:
+        findings = [*sharpen(runner, findings)]
+    return Checked(arguments.engine, opening, choice, tuple(results), tuple(findings), stale, code)
+
+
+def sharpen(runner: Runner, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Shrink what no small scenario shows, within reason; the first findings only."""
+    for place, finding in enumerate(findings):
+        scenario = finding.result.scenario
+        if place >= SHRUNK or len(scenario.arrivals) <= SMALL:
+            yield finding
+            continue
+        found = minimise(runner, scenario, finding.breach.clause, most_runs=SHRINKING_RUNS)
+        yield Finding(found.breach, found.result, finding.times)
 
 
 def make_choice(opening: Opening, name: str | None) -> Choice:
@@ -169,7 +188,7 @@ def summarise(checked: Checked) -> dict[str, object]:
         "liveness": get_liveness(results),
         "conforms": checked.code == 0,
         "exit": checked.code,
-        "broken": [finding_to_json(each, checked) for each in find_smallest(results)],
+        "broken": [finding_to_json(each, checked) for each in checked.findings],
         "outcomes": {outcome: outcomes[outcome] for outcome in OUTCOMES},
         "clauses": clauses,
         "passed": [id for id, word in clauses.items() if word == "passed"],
@@ -238,14 +257,16 @@ def format_text(checked: Checked) -> Iterator[str]:
     yield f"  {checked.opening.engine}, {'no dialect' if dialect is None else f'dialect {dialect.name}'}: {told}"
     if dialect is not None:
         yield f"  options: {', '.join(f'{name}={str(value).lower()}' for name, value in dialect.options().items())}"
-    if checked.choice.unsupported:
+    if checked.choice.unsupported and checked.choice.promised == "refines":
+        yield f"  unsupported: {checked.choice.unsupported}"
+    elif checked.choice.unsupported:
         yield f"  judged by the clauses that hold for every engine only: {checked.choice.unsupported}"
     for result in checked.results:
         if result.outcome == "xpass":
             yield f"xpass: {result.scenario.id} {result.because}"
     for each in checked.stale:
         yield f"stale: row {each.row} of the expectations, {each.pattern}, names nothing that fails"
-    findings = find_smallest(checked.results)
+    findings = checked.findings
     for finding in findings[:SHOWN]:
         yield from format_finding(finding, checked)
     if len(findings) > SHOWN:

@@ -7,13 +7,24 @@ from refsched.model import Entry, Plan, Request, State
 from refsched.scheduling.engine import ReferenceEngine
 
 EditPlan = Callable[["Edited", Plan], Plan]
+EditState = Callable[[object, State], State]
+
+
+def leave_plan(engine: "Edited", plan: Plan) -> Plan:
+    """Edit nothing."""
+    return plan
+
+
+def leave_state(engine: object, state: State) -> State:
+    """Edit nothing."""
+    return state
 
 
 class Edited:
-    """Pass everything on to a reference engine, and edit its plans."""
+    """Pass everything on to a reference engine, and edit its plans and what it tells of its state."""
 
-    def __init__(self, engine: ReferenceEngine, plan: EditPlan):
-        self.engine, self.edit_plan = engine, plan
+    def __init__(self, engine: ReferenceEngine, plan: EditPlan = leave_plan, tell: EditState = leave_state):
+        self.engine, self.edit_plan, self.tell = engine, plan, tell
 
     def submit(self, request: Request) -> str | None:
         """Pass a request on."""
@@ -32,8 +43,8 @@ class Edited:
         self.engine.cancel(id)
 
     def state(self) -> State:
-        """Tell what the engine tells."""
-        return self.engine.state()
+        """Tell what the engine tells, edited."""
+        return self.tell(self, self.engine.state())
 
     # EDITS
 
@@ -77,6 +88,11 @@ class Edited:
         for id, start, _ in set(plan.entries) - set(kept):
             self.engine.live[id].computed = start
         return replace(plan, entries=kept)
+
+
+def tell_nothing_of_queues(engine: object, state: State) -> State:
+    """Leave out what is told of the queues."""
+    return replace(state, running=None, waiting=None)
 
 
 def tell_nothing_of_blocks(engine: object, state: State) -> State:

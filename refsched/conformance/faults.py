@@ -4,16 +4,16 @@ Most are a Sketch with one part changed; some claim one rule and follow another;
 that does not find one of them, through its own clause, has a hole.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from refsched.conformance.edited import Edited, tell_nothing_of_blocks
+from refsched.conformance.edited import Edited, tell_nothing_of_blocks, tell_nothing_of_queues
 from refsched.conformance.sketch import FCFS, PRIORITY, Job, Parts, Sketch, make_room, passes_gate, preempt, refuse
 from refsched.dialect import get_dialect
 from refsched.model import Entry, Limits, Plan, Request, State
 from refsched.scheduling.engine import ReferenceEngine
-from refsched.units import UNLIMITED, Tokens
+from refsched.units import Tokens
 
 Make = Callable[[Limits], Any]
 Claim = Mapping[str, object]
@@ -51,6 +51,12 @@ def edit(name: str, options: Mapping[str, object], **edits: Any) -> Make:
     """Make a reference engine whose answers are edited."""
     dialect = get_dialect(name, options)
     return lambda limits: Edited(ReferenceEngine(dialect, limits), **edits)
+
+
+def ignore_seats(name: str) -> Make:
+    """Make a reference engine that looks at no sequence limit and tells nothing of its queues."""
+    dialect = get_dialect(name)
+    return lambda limits: Edited(ReferenceEngine(dialect, replace(limits, max_seqs=None)), tell=tell_nothing_of_queues)
 
 
 # CHANGED PARTS
@@ -121,25 +127,12 @@ def reserve_and_forget(engine: Sketch, job: Job, share: Tokens) -> bool:
     return open_
 
 
-def skip_after_victim(engine: Sketch) -> tuple[Job, ...]:
+def skip_after_victim(engine: Sketch) -> Iterator[Job]:
     """Walk over the running by a number that is not moved when a victim before it leaves."""
-    return SkippingWalk(engine)  # type: ignore[return-value]
-
-
-class SkippingWalk:
-    """Walk over a list that shrinks, by number."""
-
-    def __init__(self, engine: Sketch):
-        self.engine, self.number = engine, 0
-
-    def __iter__(self) -> "SkippingWalk":
-        return self
-
-    def __next__(self) -> Job:
-        if self.number >= len(self.engine.running):
-            raise StopIteration
-        self.number += 1
-        return self.engine.running[self.number - 1]
+    number = 0
+    while number < len(engine.running):
+        yield engine.running[number]
+        number += 1
 
 
 def decode_two(engine: Sketch, job: Job, wanted: Tokens) -> Tokens:
@@ -187,13 +180,7 @@ def retire_late(engine: Sketch, job: Job) -> None:
 
 def refuse_exact_fits(engine: Sketch, request: Request) -> str | None:
     """Ask for room for the last output too, which is never written."""
-    bigger = replace(request, output=request.output + 1)
-    return refuse(replace_max_len(engine), bigger) if engine.limits.max_len is None else refuse(engine, request)
-
-
-def replace_max_len(engine: Sketch) -> Sketch:
-    """Give the engine itself; named so that the reader sees that no limit changes."""
-    return engine
+    return refuse(engine, replace(request, output=request.output + 1))
 
 
 def take_any_name(engine: Sketch, request: Request) -> str | None:
@@ -307,6 +294,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("full-hit", "KV-HIT-1", "takes a whole prompt from the cache", CACHING, edit("vllm-v1", {"prefix_cache": True}, plan=Edited.tell_full_hits)),
     Fault("hit-one-block-short", "KV-HIT-2", "misses the last block of a hit", CACHING, edit("vllm-v1", {"prefix_cache": True}, plan=Edited.shorten_hits)),
     Fault("joins-a-static-batch", "SCH-STA-1", "lets requests join a batch under way", {"name": "static"}, follow("no-evict")),
+    Fault("seats-ignored", "SCH-ADM-2", "admits though every seat is taken, and shows no queue", {"name": "prefill-first"}, ignore_seats("prefill-first")),
     Fault("mixes", "SCH-MIX-1", "lets decodes share an iteration of prefills", {"name": "prefill-first"}, follow("sarathi")),
     Fault("prefill-before-decode", "SCH-DOC-1", "gives prefills the budget before decodes", {"name": "document-a"}, edit("document-a", {}, plan=Edited.put_off_decodes)),
     Fault("document-a-by-priority", "SCH-DOC-2", "gives the budget by a priority that it does not claim", {"name": "document-a"}, follow("document-a", order="priority")),

@@ -42,6 +42,8 @@ class InProcess:
                 return OPERATIONS[op](self, request)
         except EngineError:
             raise
+        except NotImplementedError:
+            return {"ok": False, "unsupported": op}
         except (Exception, SystemExit) as error:
             raise EngineError(f"{op} raises {type(error).__name__}: {error}") from None
 

@@ -1,23 +1,27 @@
 """Engines behind a pipe: a command that reads questions on standard input and answers on standard output, line by line.
 
 The command runs in a process group of its own, never through a shell. Every answer has a time limit, every line a
-length limit; standard error is read along and its end kept. However a check ends, the whole group is ended.
+length limit; standard error is read along and its end kept. However a check ends, the whole group is ended, and where
+/proc tells it, whoever left the group as well: all of them carry a mark in their environment.
 """
 
 import json
 import os
+import secrets
 import selectors
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO
 
 from refsched.conformance.recording import read_answer
 from refsched.conformance.wire import LONGEST_LINE, Message, parse_line
 from refsched.errors import EngineError, InputError
 
+MARK = "REFSCHED_ENGINE"
 CHUNK = 1 << 16
 KEPT_STDERR = 1 << 16
 TELLING = ("error", "exception", "panic", "fatal")
@@ -34,6 +38,7 @@ class Pipe:
 
     def start(self) -> None:
         """Start the command; raise InputError where that cannot be done."""
+        self.mark = f"{MARK}={secrets.token_hex(8)}"
         try:
             self.process = subprocess.Popen(
                 self.command,
@@ -42,6 +47,7 @@ class Pipe:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,
+                env={**os.environ, **dict([self.mark.split("=")])},
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -182,11 +188,22 @@ class Pipe:
         except (ProcessLookupError, PermissionError):
             pass  # nobody is left
         self.process.wait()
+        end_marked(self.mark.encode())
         self.wait.close()
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 stream.close()
         self.said.stop()
+
+
+def end_marked(mark: bytes) -> None:
+    """End the processes that carry a mark in their environment."""
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in entry.read_bytes().split(b"\0"):
+                os.kill(int(entry.parent.name), signal.SIGKILL)
+        except OSError:
+            continue  # it has ended by itself, or is somebody else's
 
 
 class StandardError:

@@ -50,6 +50,7 @@ MODES = {
     "closes-input:3": "input",
     "errors-flood:3": "within",
     "child-then-exit:4": "exited with code 1",
+    "child-of-its-own-then-exit:4": "exited with code 1",
     "child-then-hang:4": "within",
     "deaf-to-signals:4": "within",
     "speaks-first": "speaks before it is asked",

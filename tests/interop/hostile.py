@@ -35,7 +35,7 @@ def sleep() -> None:
 def start_child() -> None:
     """Leave a child behind that ignores polite signals."""
     code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
-    subprocess.Popen([sys.executable, "-c", code])
+    subprocess.Popen([sys.executable, "-c", code], start_new_session=MODE.startswith("child-of-its-own"))
 
 
 def misbehave(answer: dict) -> None:
@@ -72,6 +72,7 @@ def misbehave(answer: dict) -> None:
         "closes-input": lambda: (os.close(0), say(line + b"\n"), sleep()),
         "errors-flood": lambda: forever_on_errors(),
         "child-then-exit": lambda: (start_child(), os._exit(1)),
+        "child-of-its-own-then-exit": lambda: (start_child(), os._exit(1)),
         "child-then-hang": lambda: (start_child(), sleep()),
         "deaf-to-signals": lambda: ([signal.signal(each, signal.SIG_IGN) for each in (15, 2, 1)], sleep()),
     }
