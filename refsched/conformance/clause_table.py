@@ -1,12 +1,34 @@
 """The matrix of clauses: what a check says about each clause that a trace can break, as Markdown."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from refsched.conformance.clauses import read_clauses
+from refsched.conformance.clauses import Clause, get_clause, read_clauses
 from refsched.conformance.runner import Result, has_run
+from refsched.dialect import Dialect, get_dialect, list_dialects
 
 BINDING = ("MUST", "MUST NOT")
+PREEMPTING = ("vllm-v1", "sarathi", "prefill-first", "vllm-v0", "vllm-v0-chunked")
+HOLDS_FOR: Mapping[str, Callable[[Dialect], bool]] = {  # as the lines "Holds for" of the chapters say it
+    "dialects with impossible=reject": lambda dialect: dialect.impossible == "reject",
+    "dialects that refuse while planning": lambda dialect: dialect.planning_rejects != "nothing",
+    "all dialects but document-a": lambda dialect: dialect.rule != "document-a",
+    "dialects with preemption": lambda dialect: dialect.rule in PREEMPTING,
+    "dialects with an admission gate": lambda dialect: dialect.rule != "document-a",
+    "dialects with a strict queue": lambda dialect: dialect.rule != "document-a",
+    "dialects with a prefix cache": lambda dialect: dialect.prefix_cache,
+}
+
+
+def holds_for(clause: Clause, dialect: Dialect | None) -> bool:
+    """Tell whether a clause binds an engine that claims `dialect`."""
+    told = clause.holds_for
+    if dialect is None:
+        return told == "every engine" or "without a dialect" in told
+    names = [name for name in told.split(", ") if name in list_dialects()]
+    if names:
+        return dialect.rule in {get_dialect(name).rule for name in names}
+    return next((holds(dialect) for words, holds in HOLDS_FOR.items() if told.startswith(words)), True)
 
 
 def count_clauses(results: Iterable[Result]) -> Mapping[str, Counter[str]]:
@@ -22,7 +44,7 @@ def count_clauses(results: Iterable[Result]) -> Mapping[str, Counter[str]]:
         verdict = result.driven.verdict
         broken = {each.clause for each in verdict.broken}
         allowed = verdict.relation in ("refines", "exact")
-        about = {*result.scenario.clauses}
+        about = {id for id in result.scenario.clauses if holds_for(get_clause(id), verdict.dialect)}
         passed = ({*verdict.passed} | (about if allowed else set())) - broken - {*verdict.inconclusive}
         for outcome, clauses in (("passed", passed), ("broken", broken), ("open", {*verdict.inconclusive} - broken)):
             for clause in clauses:

@@ -94,23 +94,33 @@ def check_one_request(adapter: Adapter, opening: Opening) -> None:
 
 
 def check_reset_amid_work(adapter: Adapter, opening: Opening) -> None:
-    """Begin a run and leave it with a plan outstanding, then run one request."""
+    """Leave a run with a plan outstanding; a reset must clear that away, so that one request runs as before."""
+    before = record_run(adapter, opening)
     adapter.ask({"op": "reset", "limits": asdict(LIMITS)})
     for request in ({"op": "submit", "id": "r9", "prompt": 5, "output": 4}, {"op": "plan"}):
         adapter.ask(request)
-    check_one_request(adapter, opening)
+    compare_runs(before, record_run(adapter, opening))
 
 
 def check_determinism(adapter: Adapter, opening: Opening) -> None:
     """Run one request twice, with the same answers."""
-    first, second = Recorder(adapter), Recorder(adapter)
-    for each in (first, second):
-        check_one_request(each, opening)
-    for number, (one, other) in enumerate(zip(first.answers, second.answers)):
+    compare_runs(record_run(adapter, opening), record_run(adapter, opening))
+
+
+def record_run(adapter: Adapter, opening: Opening) -> list[Message]:
+    """Run one request and keep all answers."""
+    recorder = Recorder(adapter)
+    check_one_request(recorder, opening)
+    return recorder.answers
+
+
+def compare_runs(first: list[Message], second: list[Message]) -> None:
+    """Raise EngineError where two runs of the same scenario differ."""
+    for number, (one, other) in enumerate(zip(first, second)):
         if one != other:
             raise EngineError(f"the same run gives another answer {number}: {one}, then {other}")
-    if len(first.answers) != len(second.answers):
-        raise EngineError("the same run has another length")
+    if len(first) != len(second):
+        raise EngineError(f"the same run has {len(first)} answers, then {len(second)}")
 
 
 STAGES: Mapping[str, Callable[[Adapter, Opening], None]] = {
