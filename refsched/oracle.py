@@ -73,7 +73,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Show a scheduler between two iterations: its queues in order, and the free blocks (None: all that nobody holds)."""
+    """Show a scheduler between two iterations: its queues in order, and its free blocks (None: the rest)."""
 
     running: Sequence[Job] = ()
     waiting: Sequence[Job] = ()

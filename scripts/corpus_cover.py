@@ -43,7 +43,9 @@ def choose_drawn(seed: int, cases: int) -> Iterator[Scenario]:
             return
         seen |= found[best]
         scenario = draw_scenario(seed, best)
-        yield replace(scenario, id=f"drawn/{number:03}", about="many situations of many rules", origin=f"drawn: {scenario.origin}")
+        yield replace(
+            scenario, id=f"drawn/{number:03}", about="many situations of many rules", origin=f"drawn: {scenario.origin}"
+        )
 
 
 def find_situations(scenario: Scenario, dialects: list[Dialect]) -> set[Situation]:

@@ -60,7 +60,9 @@ class Follower:
                 self.known[id] += 1
             self.running = [id for id in self.running if id not in event.finished]
         elif isinstance(event, Cancelled):
-            self.running, self.waiting = ([each for each in queue if each != event.id] for queue in (self.running, self.waiting))
+            self.running, self.waiting = (
+                [each for each in queue if each != event.id] for queue in (self.running, self.waiting)
+            )
 
     def snapshot(self) -> Snapshot:
         return Snapshot(*([self.job(id) for id in queue] for queue in (self.running, self.waiting)))
@@ -68,7 +70,16 @@ class Follower:
     def job(self, id: str) -> Job:
         request, size = self.requests[id], self.trace.limits.block_size
         held = -(-min(self.computed[id], self.trace.limits.max_len or 10**9) // size)
-        return Job(id, request.prompt, self.known[id], self.computed[id], request.output, request.priority, held, self.place[id])
+        return Job(
+            id,
+            request.prompt,
+            self.known[id],
+            self.computed[id],
+            request.output,
+            request.priority,
+            held,
+            self.place[id],
+        )
 
 
 @needs_shared("data", "plans")
@@ -95,7 +106,11 @@ WRONG = (
     ({"r0": 1, "r1": 4}, (), "iteration 0 plans 5 tokens (r0:1, r1:4); the budget is 4 [SCH-BUD-1]"),
     ({"r1": 4}, (), "iteration 0 gives r0 0 tokens and uses up the budget; 1 are due to it first [SCH-ORD-1]"),
     ({"r1": 3}, (), "iteration 0 leaves out r0, which could get 1 of the 4 tokens left [SCH-SKIP-1]"),
-    ({"r0": 1, "r1": 2}, (), "iteration 0 gives r1 2 tokens; what it lacks, the cap and the budget left allow 3 [SCH-SHARE-1]"),
+    (
+        {"r0": 1, "r1": 2},
+        (),
+        "iteration 0 gives r1 2 tokens; what it lacks, the cap and the budget left allow 3 [SCH-SHARE-1]",
+    ),
     ({"r0": 1, "r1": 3, "r9": 0}, (), "r9"),
     ([("r0", 2, 1), ("r1", 0, 3)], (), "starts r0 at 2; 3 tokens are computed"),
     ([("r0", 3, 1), ("r1", 0, 0)], (), "plans 0 tokens of r1 [SCH-ENT-1]"),
@@ -106,7 +121,9 @@ SNAPSHOT = Snapshot(running=[Job("r0", prompt=3, known=4, computed=3)], waiting=
 
 
 @pytest.mark.parametrize(("plan", "preempted", "sentence"), WRONG)
-def test_that_a_wrong_plan_fails_with_the_judges_sentence(plan: object, preempted: tuple[str, ...], sentence: str) -> None:
+def test_that_a_wrong_plan_fails_with_the_judges_sentence(
+    plan: object, preempted: tuple[str, ...], sentence: str
+) -> None:
     with pytest.raises(AssertionError) as failed:
         assert_plan(SNAPSHOT, plan, LIMITS, preempted=preempted)  # type: ignore[arg-type]
     assert sentence in str(failed.value)
@@ -202,5 +219,3 @@ def test_that_the_example_of_the_readme_fails_as_it_says(tmp_path: Path) -> None
     sentence = re.search(r"E +AssertionError: (.*)", done.stdout)
     assert done.returncode == 1 and sentence is not None, done.stdout
     assert sentence[1] in readme
-
-

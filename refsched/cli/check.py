@@ -24,8 +24,8 @@ from refsched.report.files import write_text
 from refsched.report.junit import Case, format_junit
 
 SUMMARY = "judge an engine's decisions, and name the rule that they break"
-EXAMPLE = """ENGINE is a policy with options (vllm-v1,watermark_blocks=4), python:module:factory, a command that speaks the
-protocol (cmd:./engine --flag), or a recorded trace (trace:FILE).
+EXAMPLE = """ENGINE is a policy with options (vllm-v1,watermark_blocks=4), python:module:factory, a command that
+speaks the protocol (cmd:./engine --flag), or a recorded trace (trace:FILE).
 
 examples:
   refsched check vllm-v1
@@ -57,7 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write the verdict as JSON, of an engine after one line per scenario; - is standard output",
     )
-    parser.add_argument("--junit", metavar="FILE", help="write JUnit XML: a case per scenario, or per clause of a trace")
+    parser.add_argument(
+        "--junit", metavar="FILE", help="write JUnit XML: a case per scenario, or per clause of a trace"
+    )
     parser.add_argument("--expect", metavar="FILE", help="known failures, one line each: id-glob reason url")
     parser.add_argument("--only", metavar="GLOB", default="*", help="run only the vectors whose ids match")
     parser.add_argument("--scenario", metavar="FILE", action="append", help="run this scenario instead of the corpus")

@@ -279,7 +279,8 @@ def format_finding(finding: Finding, checked: Checked) -> Iterator[str]:
     limits = {name: value for name, value in asdict(scenario.limits).items() if value is not None}
     yield f"broken: {finding.breach.sentence()}"
     more = f", and in {count(finding.times - 1, 'scenario')} more" if finding.times > 1 else ""
-    yield f"  in {scenario.id or 'the scenario'}{more}: {', '.join(f'{name}={value}' for name, value in limits.items())}"
+    told = ", ".join(f"{name}={value}" for name, value in limits.items())
+    yield f"  in {scenario.id or 'the scenario'}{more}: {told}"
     page = to_page(scenario)
     for name in ("arrivals", "cancels"):
         rows = page.get(name, [])

@@ -71,7 +71,11 @@ def format_text(kills: list[Kill], wrong: list[str]) -> str:
     lines = [f"{len(found)} of {len(kills)} planted faults found through their own clause"]
     for kill in kills:
         result = kill.result
-        by = "NOT FOUND" if result is None else f"{result.scenario.id}, {count(len(result.scenario.arrivals), 'request')}"
+        by = (
+            "NOT FOUND"
+            if result is None
+            else f"{result.scenario.id}, {count(len(result.scenario.arrivals), 'request')}"
+        )
         drawn = "" if kill.found is None else f"; drawn: case {kill.found.case}"
         lines.append(f"  {kill.fault.name} [{kill.fault.clause}]: {by}{drawn}")
     lines.append("right engines: all pass" if not wrong else "right engines that do not pass:")

@@ -35,7 +35,13 @@ def list_ids(arguments: argparse.Namespace) -> int:
     """List the ids that match, with what they are about; return 5 where there is none."""
     scenarios = select_scenarios(arguments.which or "*")
     page = [
-        {"id": each.id, "clauses": each.clauses, "requests": len(each.arrivals), "about": each.about, "origin": each.origin}
+        {
+            "id": each.id,
+            "clauses": each.clauses,
+            "requests": len(each.arrivals),
+            "about": each.about,
+            "origin": each.origin,
+        }
         for each in scenarios
     ]
     write_json(arguments.json, {"edition": read_manifest()["edition"], "vectors": page})

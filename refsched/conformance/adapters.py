@@ -1,7 +1,6 @@
 """Adapters: an engine under test, whatever it is, asked in the messages of the protocol and answering in them.
 
-`ask` gives an answer that has the right form, or raises EngineError: the engine crashed, hung, or said something that is
-no answer. What an answer decides is not looked at here.
+`ask` gives an answer that has the right form, or raises EngineError: the engine crashed, hung, or said what is no answer. What an answer decides is not looked at here.
 """
 
 import importlib

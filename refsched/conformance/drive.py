@@ -65,6 +65,7 @@ class Driver:
         self.arrivals = sorted(scenario.arrivals, key=lambda each: (each.at, each.inside))
         self.cancels = sorted(scenario.cancels, key=lambda each: (each.at, each.inside))
         self.limits = scenario.limits
+        self.shows_content = judge.dialect is None or judge.dialect.prefix_cache
         self.patience = PATIENCE * (scenario.count_tokens() + len(self.arrivals)) + self.last_event()
         self.events = 0
         self.closed = self.exhausted = False
@@ -121,10 +122,12 @@ class Driver:
             self.cancel(self.cancels.pop(0).id)
 
     def submit(self, request: Request) -> None:
-        """Submit a request."""
+        """Submit a request; what its blocks hold is shown to those only who may look at it."""
         page: dict[str, object] = {"op": "submit", "id": request.id, "prompt": request.prompt, "output": request.output}
-        lists = {"prefix": list(request.prefix), "output_blocks": list(request.output_blocks)}
-        page |= {name: value for name, value in ({"priority": request.priority} | lists).items() if value}
+        more: dict[str, object] = {"priority": request.priority}
+        if self.shows_content:
+            more |= {"prefix": list(request.prefix), "output_blocks": list(request.output_blocks)}
+        page |= {name: value for name, value in more.items() if value}
         self.take(page)
 
     def cancel(self, id: str) -> None:
@@ -175,4 +178,3 @@ class Driver:
 def is_due(event: Arrival | Cancel, number: int, inside: bool) -> bool:
     """Tell whether something comes now; what was due inside an iteration that never was comes before the next."""
     return event.at < number or (event.at == number and (inside or not event.inside))
-

@@ -63,9 +63,7 @@ class Edited:
         size = self.engine.limits.block_size
         hits = {id for id, tokens in plan.cached if tokens > 0}
         cached = tuple((id, tokens - size if tokens else 0) for id, tokens in plan.cached)
-        entries = tuple(
-            Entry(e.id, e.start - size, e.count + size) if e.id in hits else e for e in plan.entries
-        )
+        entries = tuple(Entry(e.id, e.start - size, e.count + size) if e.id in hits else e for e in plan.entries)
         return replace(plan, cached=cached, entries=entries)
 
     def put_off_decodes(self, plan: Plan) -> Plan:
@@ -98,5 +96,3 @@ def tell_nothing_of_queues(engine: object, state: State) -> State:
 def tell_nothing_of_blocks(engine: object, state: State) -> State:
     """Leave out what is told of the pool."""
     return replace(state, held=None, free=None)
-
-

@@ -1,7 +1,7 @@
 """The runner: an engine through many scenarios, one outcome each.
 
-pass · fail · unsupported (the engine says so, or does not claim what the scenario needs) · xfail (fails as expected) ·
-xpass (passes though a failure is expected: an error) · error (the engine broke) · inconclusive (its answers leave out
+pass · fail · unsupported (the engine says so, or does not claim what the scenario needs) ·
+xfail (fails as expected) · xpass (passes though a failure is expected: an error) · error (the engine broke) · inconclusive (its answers leave out
 what the scenario is about).
 """
 
@@ -160,7 +160,9 @@ def get_size(result: Result) -> tuple[int, int, int]:
 def get_relation(results: Iterable[Result]) -> str | None:
     """Name the strongest relation that holds in all scenarios that count, or None where there are none."""
     counted = ("pass", "fail", "inconclusive", "xpass")
-    ranks = [RELATIONS.index(each.driven.verdict.relation) for each in results if each.outcome in counted and each.driven]
+    ranks = [
+        RELATIONS.index(each.driven.verdict.relation) for each in results if each.outcome in counted and each.driven
+    ]
     return RELATIONS[min(ranks)] if ranks else None
 
 

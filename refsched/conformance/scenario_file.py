@@ -1,7 +1,7 @@
 """Scenarios: what is offered to an engine under which limits, so that everything it then decides can be judged.
 
-A scenario tells nothing about the decisions; the judge knows which are right. Arrivals and cancellations come before the
-plan of their iteration, or `inside` it: while that plan is outstanding.
+A scenario tells nothing about the decisions; the judge knows which are right. Arrivals and cancellations come before
+the plan of their iteration, or `inside` it: while that plan is outstanding.
 """
 
 import json
@@ -137,7 +137,9 @@ def read_arrival(value: Any, place: int) -> Arrival:
         raise InputError(f"{shorten(value)} is not [iteration, id, prompt, output, more?]", field=name)
     at, id, prompt, output = value[:4]
     more = read_more(value[4:], name, MORE)
-    prefix, outputs = (tuple(check_int(each, name) for each in more.get(key, ())) for key in ("prefix", "output_blocks"))
+    prefix, outputs = (
+        tuple(check_int(each, name) for each in more.get(key, ())) for key in ("prefix", "output_blocks")
+    )
     try:
         request = Request(id, prompt, output, more.get("priority", 0), prefix, outputs)
     except InputError as error:

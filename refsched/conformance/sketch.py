@@ -93,7 +93,12 @@ class Sketch:
     def serve(self, job: Job, cap: Tokens) -> None:
         """Give a running job its next tokens, making room for them."""
         share = self.parts.share(self, job, min(job.known - job.computed, cap, self.max_len - 1 - job.computed))
-        if job in self.running and share > 0 and self.left > 0 and self.parts.make_room(self, job, job.computed + share):
+        if (
+            job in self.running
+            and share > 0
+            and self.left > 0
+            and self.parts.make_room(self, job, job.computed + share)
+        ):
             self.parts.enter_plan(self, job, job.computed, share)
 
     def admit(self, cap: Tokens) -> None:

@@ -1,6 +1,6 @@
 """Smoke: is the adapter itself right? Asked before any decision is judged [exit code 3].
 
-Handshake, two resets in a row, one request, a reset in the middle of work, and the same run once more with the same answers.
+Handshake, two resets in a row, one request, a reset in the middle of work, and the same run once more.
 """
 
 from collections.abc import Callable, Mapping

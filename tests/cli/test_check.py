@@ -154,15 +154,19 @@ def test_that_bad_usage_is_one_line(shell: Shell, arguments: list[str], says: st
     assert says in shell.refuse("check", *arguments)
 
 
-def test_that_a_module_that_fails_is_a_broken_engine(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_module_that_fails_is_a_broken_engine(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "broken_adapter.py").write_text("raise RuntimeError('no GPU')", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     code, out, err = shell.run("check", "python:broken_adapter:make")
     assert (code, out) == (3, "") and "RuntimeError: no GPU" in err and err.count("\n") == 1
 
 
-def test_that_what_an_engine_prints_does_not_spoil_the_report(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "from tests.interop.unseen import right_eager as make_quietly\n\n\ndef make(limits):\n    print('loading')\n    return make_quietly(limits)\n"
+def test_that_what_an_engine_prints_does_not_spoil_the_report(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "from tests.interop.unseen import right_eager as quiet\n\ndef make(limits):\n    print('x')\n    return quiet(limits)"
     (tmp_path / "loud_adapter.py").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     code, out, _ = shell.run("check", "python:loud_adapter:make", "--only", "budget/*", "--json", "-")
@@ -171,6 +175,8 @@ def test_that_what_an_engine_prints_does_not_spoil_the_report(shell: Shell, tmp_
 
 def test_that_a_large_scenario_is_shown_in_a_small_form(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "large.json").write_text(format_scenario(get_scenario("plans/vllm-0.33/random_14")), encoding="utf-8")
-    code, _, _ = shell.run("check", WRONG, "--scenario", str(tmp_path / "large.json"), "--json", str(tmp_path / "out.jsonl"))
+    code, _, _ = shell.run(
+        "check", WRONG, "--scenario", str(tmp_path / "large.json"), "--json", str(tmp_path / "out.jsonl")
+    )
     broken = read_events(tmp_path / "out.jsonl")[-1]["broken"][0]
     assert code == 1 and len(broken["offered"]["arrivals"]) <= 3

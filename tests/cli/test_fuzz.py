@@ -28,9 +28,10 @@ def test_that_the_json_holds_case_and_scenario(shell: Shell) -> None:
     found = page["found"][0]
     assert (code, page["seed"], found["clause"]) == (1, 3, "SCH-VIC-1")
     assert found["requests"] == len(found["scenario"]["arrivals"]) and found["case"] < page["cases"]
-    assert shell.run("fuzz", WRONG, "--seed", "3", "--json", "-")[1] != "" and found == json.loads(
-        shell.run("fuzz", WRONG, "--seed", "3", "--json", "-")[1]
-    )["found"][0]
+    assert (
+        shell.run("fuzz", WRONG, "--seed", "3", "--json", "-")[1] != ""
+        and found == json.loads(shell.run("fuzz", WRONG, "--seed", "3", "--json", "-")[1])["found"][0]
+    )
 
 
 def test_that_an_engine_that_breaks_is_a_3_and_bad_usage_a_2(shell: Shell) -> None:

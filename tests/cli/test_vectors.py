@@ -69,7 +69,9 @@ def test_that_what_was_offered_in_a_recording_gives_its_plans_again(id: str) -> 
     trace = get_vector(id)
     options = {name: value for name, value in trace.dialect.items() if name not in NOT_OPTIONS}
     dialect = get_dialect(str(trace.dialect["name"]), options)
-    recorder = Recorder(InProcess(lambda limits: ReferenceEngine(dialect, limits), {"name": trace.dialect["name"], **options}, None))
+    recorder = Recorder(
+        InProcess(lambda limits: ReferenceEngine(dialect, limits), {"name": trace.dialect["name"], **options}, None)
+    )
     opening = greet(recorder)
     drive(recorder, get_scenario(id), opening, choose_dialect(opening.dialect))
     driven = [answer["plan"]["entries"] for answer in recorder.answers if answer.get("plan", {}).get("entries")]

@@ -82,12 +82,17 @@ def test_that_what_is_not_claimed_is_unsupported(requires: dict) -> None:
 
 
 def test_that_an_option_that_nobody_knows_is_unsupported() -> None:
-    adapter = InProcess(lambda limits: ReferenceEngine(get_dialect("vllm-v1"), limits), {"name": "vllm-v1", "mood": 1}, None)
+    adapter = InProcess(
+        lambda limits: ReferenceEngine(get_dialect("vllm-v1"), limits), {"name": "vllm-v1", "mood": 1}, None
+    )
     result = run(adapter, GOOD)
     assert result.outcome == "unsupported" and "mood" in result.because
 
 
-@pytest.mark.parametrize(("method", "says"), [("plan", "plan raises KeyError"), ("submit", "submit raises KeyError"), ("complete", "complete raises KeyError")])
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [("plan", "plan raises KeyError"), ("submit", "submit raises KeyError"), ("complete", "complete raises KeyError")],
+)
 def test_that_an_engine_that_raises_is_an_error(method: str, says: str) -> None:
     result = run(change(**{method: fail}), GOOD)
     assert result.outcome == "error" and says in result.because
@@ -95,7 +100,15 @@ def test_that_an_engine_that_raises_is_an_error(method: str, says: str) -> None:
 
 @pytest.mark.parametrize(
     "plan",
-    [None, "r0", Plan((("r0", 0),)), Plan((("r0", 0, 1.0),)), Plan((("r0", 0, True),)), Plan(((7, 0, 1),)), Plan((("r0", 0, 10**40),))],  # type: ignore[arg-type]
+    [
+        None,
+        "r0",
+        Plan((("r0", 0),)),
+        Plan((("r0", 0, 1.0),)),
+        Plan((("r0", 0, True),)),
+        Plan(((7, 0, 1),)),
+        Plan((("r0", 0, 10**40),)),
+    ],  # type: ignore[arg-type]
 )
 def test_that_a_plan_that_is_none_is_an_error(plan: object) -> None:
     assert run(change(plan=lambda engine: plan), GOOD).outcome == "error"

@@ -69,5 +69,7 @@ def test_that_a_seed_always_draws_the_same() -> None:
 
 
 def test_that_every_vector_stands_as_it_was_published() -> None:
-    done = subprocess.run([sys.executable, str(ROOT / "scripts" / "vectors.py"), "--check"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "vectors.py"), "--check"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr

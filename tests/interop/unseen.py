@@ -193,7 +193,11 @@ def edit(factory, change):
 def emptied(made):
     """Drop the blocks of running requests from what is told."""
     inner = made.state
-    made.state = lambda: State(*(lambda told: (told.running, told.waiting, None, {id: n - 1 for id, n in told.held.items()}, told.free))(inner()))
+    made.state = lambda: State(
+        *(lambda told: (told.running, told.waiting, None, {id: n - 1 for id, n in told.held.items()}, told.free))(
+            inner()
+        )
+    )
 
 
 def twice(made):
@@ -205,7 +209,9 @@ def twice(made):
 def late(made):
     """Start entries one token too far."""
     inner = made.plan
-    made.plan = lambda: (lambda plan: Plan(tuple(Entry(e.id, e.start + (e.start > 0), e.count) for e in plan.entries), plan.preempted))(inner())
+    made.plan = lambda: (
+        lambda plan: Plan(tuple(Entry(e.id, e.start + (e.start > 0), e.count) for e in plan.entries), plan.preempted)
+    )(inner())
 
 
 right_cautious = engine(cautious, "no-evict")

@@ -16,7 +16,11 @@ GUIDE = (ROOT / "spec" / "61-engines.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"```(\w+)\n(.*?)```", GUIDE, re.DOTALL))
 
 
-def test_that_the_template_in_python_is_safe(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_that_the_template_in_python_is_safe(
+    shell: Shell,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (tmp_path / "guide_engine.py").write_text(BLOCKS["python"], encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     code, out, _ = shell.run("check", "python:guide_engine:OneAtATime")
@@ -32,7 +36,9 @@ def test_that_the_scenario_of_the_guide_is_one() -> None:
 
 
 def test_that_the_dialogue_of_the_guide_keeps_the_protocol() -> None:
-    asked, told = ([json.loads(line[3:]) for line in BLOCKS["text"].splitlines() if line.startswith(way)] for way in ("->", "<-"))
+    asked, told = (
+        [json.loads(line[3:]) for line in BLOCKS["text"].splitlines() if line.startswith(way)] for way in ("->", "<-")
+    )
     assert [each["seq"] for each in asked] == [each["seq"] for each in told] == list(range(1, 8))
     for question, answer in zip(asked, told):
         assert question.keys() - {"seq"} <= ASKED[question["op"]] and answer.keys() - {"seq"} <= TOLD[question["op"]]
