@@ -1,4 +1,4 @@
-"""Print how fast a recorded trace is judged, and how much memory that takes; nothing is asserted.
+"""Print how fast a recorded trace is judged, and an engine over a pipe and in process; nothing is asserted.
 
 The trace is made while it is read: one small run of the reference engine, repeated until it has the iterations asked
 for (default 1,000,000), with requests of the same ids, which is allowed once they have ended.
@@ -15,7 +15,10 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from refsched.conformance.choice import choose_dialect  # noqa: E402
+from refsched.conformance.pipe import Pipe  # noqa: E402
 from refsched.conformance.recording import Recording  # noqa: E402
+from refsched.conformance.selftest import find_wrong_verdicts, list_right_engines  # noqa: E402
+from refsched.conformance.vectors import select_scenarios  # noqa: E402
 from refsched.conformance.verdict import judge  # noqa: E402
 from refsched.dialect import get_dialect  # noqa: E402
 from refsched.model import Limits, Request  # noqa: E402
@@ -87,7 +90,42 @@ def repeat(iterations: int) -> Iterator[str]:
     yield f'{{"seq":{seq},"ok":true}}'
 
 
+ECHO = """import sys
+for line in sys.stdin.buffer:
+    seq = line[7:].split(b",", 1)[0]
+    sys.stdout.buffer.write(b'{"seq":' + seq + b',"ok":true}' + bytes([10]))
+    sys.stdout.buffer.flush()
+"""
+
+
+def bench_pipe(trips: int = 20_000) -> None:
+    """Ask a command that only answers, again and again, and print the round trips per second."""
+    pipe = Pipe([sys.executable, "-c", ECHO], 10.0)
+    pipe.ask({"op": "hello", "protocol": 1})
+    start = time.perf_counter()
+    for _ in range(trips):
+        pipe.ask({"op": "cancel", "id": "r0"})
+    seconds = time.perf_counter() - start
+    pipe.close()
+    print(f"{trips / seconds:,.0f} round trips/s over a pipe")
+
+
+def bench_corpus() -> None:
+    """Run the whole corpus in process through every right engine there is, and print the time."""
+    scenarios, start = select_scenarios(), time.perf_counter()
+    wrong, engines = len(list(find_wrong_verdicts(scenarios))), len(list(list_right_engines()))
+    seconds = time.perf_counter() - start
+    print(f"{len(scenarios)} vectors through {engines} engines in process: {seconds:.1f} s, {wrong} do not pass")
+
+
 def main() -> None:
+    """Print all rates."""
+    bench_pipe()
+    bench_corpus()
+    bench_trace()
+
+
+def bench_trace() -> None:
     """Judge a long trace and print the rate."""
     iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from refsched import __version__
-from refsched.cli import audit, calibrate, check, explain, measure, simulate, tables
+from refsched.cli import audit, calibrate, check, explain, fuzz, measure, selftest, simulate, tables, vectors
 from refsched.errors import EngineError, InputError
 
 COMMANDS: Mapping[str, ModuleType] = {
@@ -24,6 +24,9 @@ COMMANDS: Mapping[str, ModuleType] = {
     "measure": measure,
     "audit": audit,
     "calibrate": calibrate,
+    "fuzz": fuzz,
+    "selftest": selftest,
+    "vectors": vectors,
 }
 BAD_INPUT, ENGINE_BROKE, INTERRUPTED = 2, 3, 130
 LAZY_COLLECTION = (200_000, 50, 50)  # commands make many objects and hardly any cycles

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import IO
 
+from refsched.cli.check_engine import check_engine
 from refsched.cli.common import EDITION, get_provenance, write_json
+from refsched.conformance.adapters import SECONDS
 from refsched.conformance.breach import Breach, count
 from refsched.conformance.choice import choose_dialect
 from refsched.conformance.clauses import get_clause
@@ -22,17 +24,23 @@ from refsched.report.files import write_text
 from refsched.report.junit import Case, format_junit
 
 SUMMARY = "judge an engine's decisions, and name the rule that they break"
-EXAMPLE = """examples:
-  refsched check trace:run.jsonl
-  refsched check trace:run.jsonl --dialect vllm-v1 --json - --junit check.xml"""
+EXAMPLE = """ENGINE is a policy with options (vllm-v1,watermark_blocks=4), python:module:factory, a command that
+speaks the protocol (cmd:./engine --flag), or a recorded trace (trace:FILE).
+
+examples:
+  refsched check vllm-v1
+  refsched check 'cmd:node engine.js' --junit check.xml --expect known.txt
+  refsched check python:mypackage.adapter:make_engine --dialect vllm-v1 --json -
+  refsched check trace:run.jsonl --dialect vllm-v1"""
 TRACE = "trace:"
+TOTAL_SECONDS = 600.0
 EVERY_EVENTS = 5000
 SHOWN = 12  # events of a scenario in the text report; --json has them all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `refsched check`."""
-    parser.add_argument("engine", metavar="ENGINE", help="trace:FILE, a recorded trace (- is standard input)")
+    parser.add_argument("engine", metavar="ENGINE", help="what to check; trace:- reads a trace from standard input")
     parser.add_argument(
         "--dialect",
         metavar="NAME",
@@ -44,14 +52,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RELATION",
         help="safe, refines or exact: what must hold (default: refines, or safe where no dialect is known)",
     )
-    parser.add_argument("--json", metavar="FILE", help="write the verdict as JSON; - is standard output")
-    parser.add_argument("--junit", metavar="FILE", help="write one test case per clause as JUnit XML")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="write the verdict as JSON, of an engine after one line per scenario; - is standard output",
+    )
+    parser.add_argument(
+        "--junit", metavar="FILE", help="write JUnit XML: a case per scenario, or per clause of a trace"
+    )
+    parser.add_argument("--expect", metavar="FILE", help="known failures, one line each: id-glob reason url")
+    parser.add_argument("--only", metavar="GLOB", default="*", help="run only the vectors whose ids match")
+    parser.add_argument("--scenario", metavar="FILE", action="append", help="run this scenario instead of the corpus")
+    parser.add_argument("--matrix", metavar="FILE", help="write what was found about each clause as a Markdown table")
+    parser.add_argument("--timeout", type=seconds, default=SECONDS, metavar="S", help="for one answer (10)")
+    parser.add_argument("--total-timeout", type=seconds, default=TOTAL_SECONDS, metavar="S", help="for all (600)")
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds that is positive; raise ArgumentTypeError otherwise."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return value
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Judge a trace; return 0 if it conforms and 1 if it does not."""
+    """Judge an engine or a trace; return 0 if it conforms and 1 if it does not."""
     if not arguments.engine.startswith(TRACE):
-        raise InputError(f"{arguments.engine!r} is not trace:FILE", field="ENGINE")
+        return check_engine(arguments)
+    for name in ("expect", "scenario", "matrix"):
+        if getattr(arguments, name) is not None:
+            raise InputError("is for engines; a trace is one run", field=f"--{name}")
+    return check_trace(arguments)
+
+
+def check_trace(arguments: argparse.Namespace) -> int:
+    """Judge a trace."""
     path = arguments.engine.removeprefix(TRACE)
     with open_trace(path) as file:
         recording = Recording(read_lines(file), path)

@@ -35,3 +35,23 @@ class ProgressLine:
 def make_progress(offered: int | None) -> Callable[[], None] | None:
     """Give a progress line on a terminal, nothing elsewhere."""
     return ProgressLine(offered) if sys.stderr.isatty() else None
+
+
+class ProgressCount:
+    """Count things of one kind, and rewrite a line with their number on a terminal."""
+
+    def __init__(self, most: int, noun: str):
+        self.most, self.noun = most, noun
+        self.seen = 0
+        self.shows = sys.stderr.isatty()
+
+    def __call__(self) -> None:
+        """Count one more."""
+        self.seen += 1
+        if self.shows and self.seen % 20 == 0:
+            print(f"\r\x1b[K{self.seen:,} of {self.most:,} {self.noun}", end="", file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        """Wipe the line."""
+        if self.shows:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

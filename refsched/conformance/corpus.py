@@ -24,7 +24,8 @@ def list_vectors(folder: str = "vectors") -> list[str]:
     found: list[str] = []
     for item in spec.root().joinpath(*folder.split("/")).iterdir():
         path = f"{folder}/{item.name}"
-        found += list_vectors(path) if item.is_dir() else [path.removeprefix("vectors/").removesuffix(".json")]
+        if item.name != "MANIFEST.json":
+            found += list_vectors(path) if item.is_dir() else [path.removeprefix("vectors/").removesuffix(".json")]
     return sorted(found)
 
 

@@ -132,7 +132,7 @@ def test_that_a_trace_can_come_from_standard_input(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("vllm-v1",), "trace:FILE"),
+        (("no-such-rule",), "no dialect named"),
         (("trace:/does/not/exist.jsonl",), "cannot be read"),
         (("trace:.",), "cannot be read"),
         (("trace:\0",), "cannot be read"),
