@@ -13,7 +13,18 @@ from types import ModuleType
 from typing import NoReturn
 
 from refsched import __version__
-from refsched.cli import audit, calibrate, check, explain, fuzz, measure, selftest, simulate, tables, vectors
+from refsched.cli import (
+    audit,
+    calibrate,
+    check,
+    explain,
+    fuzz,
+    measure,
+    selftest,
+    simulate,
+    tables,
+    vectors,
+)
 from refsched.errors import EngineError, InputError
 
 COMMANDS: Mapping[str, ModuleType] = {

@@ -5,7 +5,13 @@ import sys
 from collections.abc import Sequence
 from decimal import Decimal
 
-from refsched.cli.audit_report import Audit, difference_to_json, format_audit, format_differences, to_json
+from refsched.cli.audit_report import (
+    Audit,
+    difference_to_json,
+    format_audit,
+    format_differences,
+    to_json,
+)
 from refsched.cli.audit_server import format_server, read_server
 from refsched.cli.common import get_provenance, write_json
 from refsched.errors import InputError
@@ -16,7 +22,13 @@ from refsched.report.records import write_records
 from refsched.results.collect import TOOLS, collect_runs
 from refsched.results.compare import Difference, compare
 from refsched.results.crosschecks import find_contradictions
-from refsched.results.reference import compute_views, keep_known, make_reference, part_unknown, translate
+from refsched.results.reference import (
+    compute_views,
+    keep_known,
+    make_reference,
+    part_unknown,
+    translate,
+)
 from refsched.results.run import Run
 from refsched.results.traps import find_traps
 from refsched.units import TICKS_PER_SECOND

@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from refsched import __version__
-from refsched.calibration.assemble import assemble_log, assemble_measured, assemble_profile, stamp
+from refsched.calibration.assemble import (
+    assemble_log,
+    assemble_measured,
+    assemble_profile,
+    stamp,
+)
 from refsched.calibration.forms import FORMS
 from refsched.calibration.page import Page, Result, to_text
 from refsched.calibration.profile import read_profile

@@ -5,7 +5,13 @@ from fractions import Fraction
 
 from refsched.cli.common import get_provenance, write_json
 from refsched.errors import InputError
-from refsched.metrics.goodput import DENOMINATORS, FAILURES, NOT_APPLICABLE, Policy, parse_slos
+from refsched.metrics.goodput import (
+    DENOMINATORS,
+    FAILURES,
+    NOT_APPLICABLE,
+    Policy,
+    parse_slos,
+)
 from refsched.metrics.measure import Measured, Settings, measure
 from refsched.metrics.quantile import DEFAULT_METHOD, METHODS
 from refsched.metrics.window import RULES, parse_choice

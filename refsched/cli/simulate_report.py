@@ -10,6 +10,7 @@ from refsched.model import Limits
 from refsched.report import measured as block
 from refsched.scheduling.engine import ReferenceEngine
 from refsched.simulation.cost import CostModel
+from refsched.simulation.cost_range import list_warnings
 from refsched.simulation.fleet import Fleet, Member
 from refsched.simulation.step import Simulated, Totals
 from refsched.units import round_decimal, to_seconds
@@ -59,6 +60,7 @@ def to_json(report: Report) -> dict[str, object]:
         "engine": engine_to_json(members[0].engine),
         "limits": limits_to_json(report.limits),
         "cost": {"name": cost.name, "label": cost.label, "parameters": dict(cost.describe())},
+        "warnings": list_warnings(cost, report.limits),
         "workload": workload_to_json(report),
         "provenance": get_provenance(f"simulated under cost model {cost.name}"),
         **page,
@@ -213,4 +215,5 @@ def format_provenance(report: Report) -> Iterable[str]:
             f"{name} {value:,}" for name, value in limits_to_json(member.limits).items() if isinstance(value, int)
         )
         lines.append(f"limits: {bounds}" if len(report.fleet.members) == 1 else f"limits of {member.name}: {bounds}")
-    return [*lines, f"simulated under cost model {cost.name}: {cost.label}"]
+    warnings = [f"warning: {warning}" for warning in list_warnings(cost, report.limits)]
+    return [*lines, f"simulated under cost model {cost.name}: {cost.label}", *warnings]
