@@ -16,10 +16,14 @@ from refsched.errors import EngineError
 from refsched.model import Limits, Request
 
 Answer = dict[str, Any]
+OPTIONAL = ("MOD-REQ-1", "MOD-ARR-1")  # clauses that an engine is held to only if it claims them
 
 
 class InProcess:
-    """Ask an engine that a factory makes anew at each reset; `dialect` is what it claims, None: what it says itself."""
+    """Ask an engine that a factory makes anew at each reset.
+
+    `dialect` and `clauses` are what it claims; None: what the factory itself says in attributes of these names.
+    """
 
     def __init__(
         self,
@@ -27,8 +31,9 @@ class InProcess:
         dialect: Mapping[str, object] | None,
         seconds: float | None,
         name: str = "refsched",
+        clauses: tuple[str, ...] | None = OPTIONAL,
     ):
-        self.factory, self.dialect, self.name = factory, dialect, name
+        self.factory, self.dialect, self.name, self.clauses = factory, dialect, name, clauses
         self.seconds = seconds  # for one answer; None trusts the engine
         self.engine: Any = None
 
@@ -60,7 +65,9 @@ class InProcess:
     def hello(self, request: Message) -> Answer:
         """Say who the engine is and which dialect it claims."""
         claim = self.dialect if self.dialect is not None else get_claim(self.factory)
-        return {"ok": True, "engine": {"name": self.name}, **({} if claim is None else {"dialect": dict(claim)})}
+        clauses = getattr(self.factory, "clauses", ()) if self.clauses is None else self.clauses
+        told = {"engine": {"name": self.name}, "clauses": list(clauses)}
+        return {"ok": True, **told, **({} if claim is None else {"dialect": dict(claim)})}
 
     def reset(self, request: Message) -> Answer:
         """Make a new engine."""

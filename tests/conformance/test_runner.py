@@ -253,7 +253,25 @@ def test_that_a_claim_of_a_wrong_form_is_broken(dialect: object) -> None:
         greet(InProcess(factory, None, None))
 
 
-def test_that_a_scenario_with_a_name_twice_runs() -> None:
+@pytest.mark.parametrize(("clauses", "outcome"), [(("MOD-REQ-1",), "pass"), (("MOD-*",), "pass"), ((), "unsupported")])
+def test_that_a_live_name_is_offered_again_only_where_that_is_claimed(clauses: tuple[str, ...], outcome: str) -> None:
     page = {"format": "refsched-scenario/1", "limits": {"token_budget": 4, "max_seqs": 2}}
     twice = read_scenario(page | {"arrivals": [[0, "r0", 2, 3], [1, "r0", 2, 3]]})
-    assert run(change(), twice).outcome == "pass"
+    adapter = change()
+    adapter.clauses = clauses
+    assert run(adapter, twice).outcome == outcome
+
+
+@pytest.mark.parametrize(("clauses", "inside"), [(("MOD-ARR-1",), True), ((), False)])
+def test_that_an_engine_is_told_inside_an_iteration_only_where_it_claims_to_listen(
+    clauses: tuple[str, ...], inside: bool
+) -> None:
+    heard: list[str] = []
+
+    def note(name: str) -> Callable[..., Any]:
+        return lambda engine, *arguments: (heard.append(name), getattr(engine, name)(*arguments))[1]
+
+    adapter = change(**{name: note(name) for name in ("submit", "plan", "complete", "cancel")})
+    adapter.clauses = clauses
+    assert run(adapter, get_scenario("cancel/inside-work")).outcome == "pass"
+    assert (heard[heard.index("cancel") - 1] == "plan") == inside
