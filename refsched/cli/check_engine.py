@@ -61,7 +61,6 @@ def check_engine(arguments: argparse.Namespace) -> int:
     if [arguments.json, arguments.junit, arguments.matrix].count("-") > 1:
         raise InputError("only one of --json, --junit and --matrix can be standard output")
     expectations = () if arguments.expect is None else read_expectations(arguments.expect)
-    scenarios = read_scenarios(arguments)
     with ExitStack() as stack:
         stream = None if arguments.json is None else stack.enter_context(open_for_writing(arguments.json))
         stack.enter_context(ending_in_order())
@@ -69,7 +68,7 @@ def check_engine(arguments: argparse.Namespace) -> int:
         adapter = open_adapter(arguments.engine, parse_dialect, arguments.timeout)
         stack.callback(adapter.close)
         try:
-            checked = run_check(arguments, adapter, scenarios, expectations, stream)
+            checked = run_check(arguments, adapter, expectations, stream)
         except EngineError as error:
             put(stream, {"event": "summary", "error": str(error), "exit": 3, "edition": EDITION})
             raise
@@ -100,14 +99,13 @@ def read_scenario_file(path: str) -> Scenario:
 def run_check(
     arguments: argparse.Namespace,
     adapter: Adapter,
-    scenarios: Sequence[Scenario],
     expectations: Sequence[Expectation],
     stream: TextIO | None,
 ) -> Checked:
     """Shake hands, run the smoke, then the scenarios."""
     opening = greet(adapter)
     smoke(adapter, opening)
-    choice = make_choice(opening, arguments.dialect)
+    choice, scenarios = make_choice(opening, arguments.dialect), read_scenarios(arguments)
     put(stream, {"event": "start", "engine": opening.engine, "dialect": opening.dialect, "vectors": len(scenarios)})
     runner, results = Runner(adapter, opening, choice, arguments.ask, expectations), []
     for result in limit_time(show_progress(runner.run_all(scenarios), len(scenarios)), arguments.total_timeout):

@@ -30,10 +30,6 @@ class Adapter(Protocol):
         """Answer one message; raise EngineError where that does not come to pass."""
         ...
 
-    def restart(self) -> None:
-        """Begin anew after an engine broke; the next message is hello."""
-        ...
-
     def close(self) -> None:
         """End the engine and everything it started."""
         ...

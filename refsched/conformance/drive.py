@@ -33,7 +33,7 @@ class Driven(NamedTuple):
 
 
 def drive(adapter: Adapter, scenario: Scenario, opening: Opening, choice: Choice, asked: str | None = None) -> Driven:
-    """Run a scenario and judge it; raise EngineError where the engine breaks before it breaks a clause.
+    """Run a scenario and judge it; raise EngineError where the engine breaks.
 
     Only an engine that claims MOD-REQ-1 is offered a live id again, and only one that claims MOD-ARR-1 hears of arrivals
     and cancellations while a plan is outstanding; all others hear of them at the end of that iteration.
@@ -46,11 +46,6 @@ def drive(adapter: Adapter, scenario: Scenario, opening: Opening, choice: Choice
         driver.run()
     except Unsupported as missing:
         return Driven(driver.conclude(asked), driver.events, missing.what)
-    except EngineError:
-        if not driver.is_over():
-            raise
-        adapter.restart()
-        adapter.ask({"op": "hello", "protocol": 1})
     return Driven(driver.conclude(asked), driver.events)
 
 

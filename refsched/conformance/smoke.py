@@ -35,10 +35,6 @@ class Recorder:
         self.answers.append({name: value for name, value in answer.items() if name != "seq"})
         return answer
 
-    def restart(self) -> None:
-        """Begin anew."""
-        self.adapter.restart()
-
     def close(self) -> None:
         """End."""
         self.adapter.close()

@@ -160,6 +160,19 @@ def test_that_a_run_that_never_ends_is_given_up() -> None:
     assert result.outcome == "fail" and "LIV-END-1" in result.because
 
 
+@pytest.mark.parametrize("claim", ["vllm-v1", {"name": "vllm-v1", "watermark_blocks": 1}, get_dialect("vllm-0.29")])
+def test_that_a_claim_is_read_from_the_factory_or_from_what_it_makes(claim: Any) -> None:
+    def make(limits: Limits) -> ReferenceEngine:
+        engine = ReferenceEngine(get_dialect("vllm-v1"), limits)
+        engine.dialect = claim
+        return engine
+
+    expected = {"name": claim} if isinstance(claim, str) else claim if isinstance(claim, dict) else claim.options()
+    assert expected.items() <= greet(InProcess(make, None, None)).dialect.items()
+    make.dialect = "static"  # type: ignore[attr-defined]
+    assert greet(InProcess(make, None, None)).dialect == {"name": "static"}
+
+
 # EXPECTATIONS
 
 
