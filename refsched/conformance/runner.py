@@ -99,9 +99,7 @@ class Runner:
         return [each for each in self.expectations if each.row not in self.used]
 
 
-def judge_outcome(
-    verdict: Verdict, scenario: Scenario, dialect: Dialect | None, opening: Opening
-) -> tuple[str, str]:
+def judge_outcome(verdict: Verdict, scenario: Scenario, dialect: Dialect | None, opening: Opening) -> tuple[str, str]:
     """Name the outcome of a scenario, and why."""
     if verdict.conforms():
         open_ones = [clause for clause in scenario.clauses if clause in verdict.inconclusive]

@@ -200,3 +200,15 @@ def test_that_the_workflow_of_the_readme_checks_an_engine(
     monkeypatch.chdir(ROOT)
     assert shell.run(*shlex.split(command)[1:])[0] == 0
     assert (tmp_path / "refsched.xml").exists() and "SCH-BUD-1" in (tmp_path / "clauses.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("mode", ["crash:2", "crash:300"])
+def test_that_a_broken_engine_leaves_its_reports(shell: Shell, tmp_path: Path, mode: str) -> None:
+    hostile = ROOT / "tests" / "interop" / "hostile.py"
+    engine = "cmd:" + shlex.join([sys.executable, str(hostile), mode])
+    reports = ["--json", str(tmp_path / "out.jsonl"), "--junit", str(tmp_path / "out.xml")]
+    code, out, err = shell.run("check", engine, *reports)
+    assert (code, out) == (3, "") and "exited with code 3" in err
+    assert read_events(tmp_path / "out.jsonl")[-1]["exit"] == 3
+    suite = ElementTree.parse(tmp_path / "out.xml").getroot().find("testsuite")
+    assert suite is not None and suite.get("errors") == "1"
