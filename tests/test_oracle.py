@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-
 from refsched.conformance.exact import NOT_OPTIONS
 from refsched.conformance.protocol import read_trace
 from refsched.dialect import get_dialect

@@ -1,6 +1,7 @@
 """Adapters: an engine under test, whatever it is, asked in the messages of the protocol and answering in them.
 
-`ask` gives an answer that has the right form, or raises EngineError: the engine crashed, hung, or said what is no answer. What an answer decides is not looked at here.
+`ask` gives an answer that has the right form, or raises EngineError: the engine crashed, hung, or said what is
+no answer. What an answer decides is not looked at here.
 """
 
 import importlib
@@ -29,10 +30,6 @@ class Adapter(Protocol):
         """Answer one message; raise EngineError where that does not come to pass."""
         ...
 
-    def restart(self) -> None:
-        """Begin anew after an engine broke; the next message is hello."""
-        ...
-
     def close(self) -> None:
         """End the engine and everything it started."""
         ...
@@ -47,7 +44,7 @@ def open_adapter(text: str, parse_dialect: Callable[[str], Dialect], seconds: fl
         return Pipe(split_command(text.removeprefix(COMMAND)), seconds)
     if text.startswith(PYTHON):
         name = text.removeprefix(PYTHON)
-        return InProcess(load_factory(name), None, seconds, name)
+        return InProcess(load_factory(name), None, seconds, name, None)
     if text.startswith(TRACE):
         raise InputError(f"{text!r} is a recording; an engine that can be asked is needed here", field="ENGINE")
     return open_policy(parse_dialect(text), text.partition(",")[0])

@@ -4,7 +4,9 @@ The run is over when nothing is live and nothing left to come, when it is stuck 
 broken: what an engine decides after that may be a consequence.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from refsched.conformance.adapters import Adapter
@@ -31,21 +33,19 @@ class Driven(NamedTuple):
 
 
 def drive(adapter: Adapter, scenario: Scenario, opening: Opening, choice: Choice, asked: str | None = None) -> Driven:
-    """Run a scenario and judge it; raise EngineError where the engine breaks before it breaks a clause.
+    """Run a scenario and judge it; raise EngineError where the engine breaks.
+
+    Only an engine that claims MOD-REQ-1 is offered a live id again, and only one that claims MOD-ARR-1 hears of arrivals
+    and cancellations while a plan is outstanding; all others hear of them at the end of that iteration.
 
     `opening` says who the engine is and what it claims; its limits are replaced by the scenario's.
     """
     opening = Opening(opening.header, opening.engine, opening.dialect, scenario.limits)
-    driver = Driver(adapter, scenario, Judge(opening, choice), asked == "exact")
+    driver = Driver(adapter, scenario, Judge(opening, choice), asked == "exact", opening.header.get("clauses", ()))
     try:
         driver.run()
     except Unsupported as missing:
         return Driven(driver.conclude(asked), driver.events, missing.what)
-    except EngineError:
-        if not driver.is_over():
-            raise
-        adapter.restart()
-        adapter.ask({"op": "hello", "protocol": 1})
     return Driven(driver.conclude(asked), driver.events)
 
 
@@ -60,7 +60,10 @@ class Unsupported(Exception):
 class Driver:
     """Drive one engine through one scenario."""
 
-    def __init__(self, adapter: Adapter, scenario: Scenario, judge: Judge, needs_exact: bool):
+    def __init__(
+        self, adapter: Adapter, scenario: Scenario, judge: Judge, needs_exact: bool, clauses: Sequence[str] = ()
+    ):
+        self.takes_names_again, self.listens_inside = (claims(clauses, id) for id in ("MOD-REQ-1", "MOD-ARR-1"))
         self.adapter, self.judge, self.needs_exact = adapter, judge, needs_exact
         self.arrivals = sorted(scenario.arrivals, key=lambda each: (each.at, each.inside))
         self.cancels = sorted(scenario.cancels, key=lambda each: (each.at, each.inside))
@@ -123,6 +126,8 @@ class Driver:
 
     def submit(self, request: Request) -> None:
         """Submit a request; what its blocks hold is shown to those only who may look at it."""
+        if request.id in self.judge.books.live and not self.takes_names_again:
+            raise Unsupported("it does not claim MOD-REQ-1, so no live id is offered again")
         page: dict[str, object] = {"op": "submit", "id": request.id, "prompt": request.prompt, "output": request.output}
         more: dict[str, object] = {"priority": request.priority}
         if self.shows_content:
@@ -142,7 +147,8 @@ class Driver:
         planned = self.take({"op": "plan"})
         if self.is_over() or not isinstance(planned.event, Planned):
             return
-        self.offer(number, inside=True)
+        if self.listens_inside:
+            self.offer(number, inside=True)
         if self.is_over():
             return
         emitted = tuple(dict.fromkeys(self.judge.books.expect_emitted()))
@@ -173,6 +179,11 @@ class Driver:
             because = f"after iteration {books.iteration} these requests are still live: {', '.join(books.live)}"
             self.judge.marks.broken["LIV-END-1"] = Breach("LIV-END-1", books.iteration, because)
         return self.judge.conclude(self.closed, asked)
+
+
+def claims(clauses: Sequence[str], id: str) -> bool:
+    """Tell whether an engine claims a clause, by its id or with wildcards."""
+    return any(fnmatchcase(id, each) for each in clauses)
 
 
 def is_due(event: Arrival | Cancel, number: int, inside: bool) -> bool:

@@ -16,10 +16,15 @@ from refsched.errors import EngineError
 from refsched.model import Limits, Request
 
 Answer = dict[str, Any]
+PROBED = Limits(token_budget=8, max_seqs=4, num_blocks=64)  # for an engine that is only asked what it claims
+OPTIONAL = ("MOD-REQ-1", "MOD-ARR-1")  # clauses that an engine is held to only if it claims them
 
 
 class InProcess:
-    """Ask an engine that a factory makes anew at each reset; `dialect` is what it claims, None: what it says itself."""
+    """Ask an engine that a factory makes anew at each reset.
+
+    `dialect` and `clauses` are what it claims; None: what the factory itself says in attributes of these names.
+    """
 
     def __init__(
         self,
@@ -27,8 +32,9 @@ class InProcess:
         dialect: Mapping[str, object] | None,
         seconds: float | None,
         name: str = "refsched",
+        clauses: tuple[str, ...] | None = OPTIONAL,
     ):
-        self.factory, self.dialect, self.name = factory, dialect, name
+        self.factory, self.dialect, self.name, self.clauses = factory, dialect, name, clauses
         self.seconds = seconds  # for one answer; None trusts the engine
         self.engine: Any = None
 
@@ -47,10 +53,6 @@ class InProcess:
         except (Exception, SystemExit) as error:
             raise EngineError(f"{op} raises {type(error).__name__}: {error}") from None
 
-    def restart(self) -> None:
-        """Forget the engine."""
-        self.engine = None
-
     def close(self) -> None:
         """Forget the engine."""
         self.engine = None
@@ -59,8 +61,15 @@ class InProcess:
 
     def hello(self, request: Message) -> Answer:
         """Say who the engine is and which dialect it claims."""
-        claim = self.dialect if self.dialect is not None else get_claim(self.factory)
-        return {"ok": True, "engine": {"name": self.name}, **({} if claim is None else {"dialect": dict(claim)})}
+        claim = self.dialect if self.dialect is not None else self.find_claim()
+        clauses = getattr(self.factory, "clauses", ()) if self.clauses is None else self.clauses
+        told = {"engine": {"name": self.name}, "clauses": list(clauses)}
+        return {"ok": True, **told, **({} if claim is None else {"dialect": dict(claim)})}
+
+    def find_claim(self) -> Mapping[str, object] | None:
+        """Read the claim from the factory, or else from an engine that it makes."""
+        claim = get_claim(self.factory)
+        return get_claim(self.factory(PROBED)) if claim is None else claim
 
     def reset(self, request: Message) -> Answer:
         """Make a new engine."""
@@ -121,9 +130,9 @@ OPERATIONS: Mapping[str, Callable[[InProcess, Message], Answer]] = {
 }
 
 
-def get_claim(factory: Callable[[Limits], Any]) -> Mapping[str, object] | None:
-    """Read the `dialect` of an engine's factory: a name, a map of options with a name, or a Dialect."""
-    claim = getattr(factory, "dialect", None)
+def get_claim(owner: object) -> Mapping[str, object] | None:
+    """Read the `dialect` of a factory or engine: a name, a map of options with a name, or a Dialect."""
+    claim = getattr(owner, "dialect", None)
     if claim is None or isinstance(claim, property) or type(claim).__name__ == "member_descriptor":
         return None
     if isinstance(claim, Dialect):

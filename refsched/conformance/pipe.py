@@ -151,11 +151,6 @@ class Pipe:
         last = self.said.get_last_line()
         return EngineError(problem + (f" (standard error ends: {last})" if last else ""))
 
-    def restart(self) -> None:
-        """End what runs, and start again."""
-        self.end()
-        self.start()
-
     def close(self) -> None:
         """Say goodbye and see to it that the whole process group is gone."""
         if not self.ended and self.process.poll() is None:

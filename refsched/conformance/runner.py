@@ -72,7 +72,7 @@ class Runner:
             return Result(scenario, "error", str(error))
         if driven.unsupported is not None and not driven.verdict.broken:
             return Result(scenario, "unsupported", driven.unsupported, driven)
-        return Result(scenario, *judge_outcome(driven.verdict, scenario, self.choice.dialect), driven)
+        return Result(scenario, *judge_outcome(driven.verdict, scenario, self.choice.dialect, self.opening), driven)
 
     def find_missing(self, scenario: Scenario) -> str | None:
         """Say what a scenario needs and the engine does not claim, or return None."""
@@ -99,7 +99,7 @@ class Runner:
         return [each for each in self.expectations if each.row not in self.used]
 
 
-def judge_outcome(verdict: Verdict, scenario: Scenario, dialect: Dialect | None) -> tuple[str, str]:
+def judge_outcome(verdict: Verdict, scenario: Scenario, dialect: Dialect | None, opening: Opening) -> tuple[str, str]:
     """Name the outcome of a scenario, and why."""
     if verdict.conforms():
         open_ones = [clause for clause in scenario.clauses if clause in verdict.inconclusive]
@@ -108,18 +108,18 @@ def judge_outcome(verdict: Verdict, scenario: Scenario, dialect: Dialect | None)
         return "pass", ""
     because = "; ".join(each.sentence() for each in verdict.broken) or f"{verdict.relation}; {verdict.asked} is asked"
     broken = {each.clause for each in verdict.broken} - ({"CNF-EXA-1"} if verdict.asked != "exact" else set())
-    if dialect is not None and broken <= list_own_breaches(scenario, dialect):
+    if dialect is not None and broken <= list_own_breaches(scenario, dialect, opening):
         return "xfail", f"so does the rule {dialect.name} itself: {because}"
     return "fail", because
 
 
-def list_own_breaches(scenario: Scenario, dialect: Dialect) -> set[str]:
+def list_own_breaches(scenario: Scenario, dialect: Dialect, opening: Opening) -> set[str]:
     """List the clauses that the rule itself breaks in a scenario, so that whoever follows it does too.
 
     Document A's rule gets stuck, and some recorded engines have defects that their dialects keep.
     """
     policy = open_policy(dialect, dialect.name)
-    opening = Opening({}, "refsched", {"name": dialect.name, **dialect.options()}, scenario.limits)
+    opening = Opening(opening.header, "refsched", {"name": dialect.name, **dialect.options()}, scenario.limits)
     return {each.clause for each in drive(policy, scenario, opening, Choice(dialect)).verdict.broken}
 
 

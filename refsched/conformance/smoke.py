@@ -13,7 +13,7 @@ from refsched.conformance.messages import PROTOCOL, describe_engine
 from refsched.conformance.pipe import Pipe
 from refsched.conformance.recording import Opening
 from refsched.conformance.scenario_file import Arrival, Scenario
-from refsched.conformance.wire import Message, take_object
+from refsched.conformance.wire import Message, take_names, take_object, take_optional
 from refsched.errors import EngineError, InputError
 from refsched.model import Limits, Request
 
@@ -35,10 +35,6 @@ class Recorder:
         self.answers.append({name: value for name, value in answer.items() if name != "seq"})
         return answer
 
-    def restart(self) -> None:
-        """Begin anew."""
-        self.adapter.restart()
-
     def close(self) -> None:
         """End."""
         self.adapter.close()
@@ -59,7 +55,8 @@ def shake_hands(adapter: Adapter) -> Opening:
         raise EngineError(f"it refuses protocol {PROTOCOL}: {answer.get('unsupported') or answer.get('error')}")
     try:
         dialect = take_object(answer, "dialect") if "dialect" in answer else {}
-        return Opening({}, describe_engine(answer), dialect, LIMITS)
+        clauses = take_optional(answer, "clauses", take_names, ())
+        return Opening({"clauses": clauses}, describe_engine(answer), dialect, LIMITS)
     except InputError as error:
         raise EngineError(f"the answer to hello: {error}") from None
 

@@ -10,7 +10,6 @@ from refsched.conformance.sketch import Job, Sketch, make_room, passes_gate, pre
 from refsched.model import Entry, Plan, Request, State
 from refsched.units import Tokens
 
-
 # DECISIONS
 
 

@@ -1,7 +1,9 @@
 """refsched check of an engine that can be asked: exit codes, the stream of events, reports, and what is refused."""
 
 import json
+import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,6 +15,7 @@ from refsched.conformance.scenario_file import format_scenario
 from refsched.conformance.vectors import get_scenario
 from tests.cli.running import Shell
 
+ROOT = Path(__file__).resolve().parents[2]
 WRONG = "python:tests.interop.unseen:wrong_budget"
 SCRIPT = """
 import json, sys
@@ -180,3 +183,32 @@ def test_that_a_large_scenario_is_shown_in_a_small_form(shell: Shell, tmp_path: 
     )
     broken = read_events(tmp_path / "out.jsonl")[-1]["broken"][0]
     assert code == 1 and len(broken["offered"]["arrivals"]) <= 3
+
+
+def test_that_the_workflow_of_the_readme_checks_an_engine(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    workflow = re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL)[0]
+    assert [line.partition(":")[0] for line in workflow.splitlines() if line[:1].strip()] == ["name", "on", "jobs"]
+    steps = re.findall(r"^      - (?:run|uses): (.*)$", workflow, re.MULTILINE)
+    command = next(step for step in steps if step.startswith("refsched check"))
+    if shutil.which("node") is None:
+        pytest.skip("node is not there")
+    for name in ("refsched.xml", "clauses.md"):
+        command = command.replace(name, str(tmp_path / name))
+    monkeypatch.chdir(ROOT)
+    assert shell.run(*shlex.split(command)[1:])[0] == 0
+    assert (tmp_path / "refsched.xml").exists() and "SCH-BUD-1" in (tmp_path / "clauses.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("mode", ["crash:2", "crash:300"])
+def test_that_a_broken_engine_leaves_its_reports(shell: Shell, tmp_path: Path, mode: str) -> None:
+    hostile = ROOT / "tests" / "interop" / "hostile.py"
+    engine = "cmd:" + shlex.join([sys.executable, str(hostile), mode])
+    reports = ["--json", str(tmp_path / "out.jsonl"), "--junit", str(tmp_path / "out.xml")]
+    code, out, err = shell.run("check", engine, *reports)
+    assert (code, out) == (3, "") and "exited with code 3" in err
+    assert read_events(tmp_path / "out.jsonl")[-1]["exit"] == 3
+    suite = ElementTree.parse(tmp_path / "out.xml").getroot().find("testsuite")
+    assert suite is not None and suite.get("errors") == "1"

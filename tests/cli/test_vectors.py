@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from refsched import spec
+from refsched.conformance.choice import choose_dialect
 from refsched.conformance.clauses import read_clauses
 from refsched.conformance.corpus import get_vector, list_vectors
 from refsched.conformance.drive import drive
 from refsched.conformance.exact import NOT_OPTIONS
 from refsched.conformance.inprocess import InProcess
-from refsched.conformance.choice import choose_dialect
 from refsched.conformance.scenario_file import parse_scenario
 from refsched.conformance.smoke import Recorder, greet
 from refsched.conformance.vectors import get_scenario, read_manifest

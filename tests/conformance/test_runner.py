@@ -160,6 +160,19 @@ def test_that_a_run_that_never_ends_is_given_up() -> None:
     assert result.outcome == "fail" and "LIV-END-1" in result.because
 
 
+@pytest.mark.parametrize("claim", ["vllm-v1", {"name": "vllm-v1", "watermark_blocks": 1}, get_dialect("vllm-0.29")])
+def test_that_a_claim_is_read_from_the_factory_or_from_what_it_makes(claim: Any) -> None:
+    def make(limits: Limits) -> ReferenceEngine:
+        engine = ReferenceEngine(get_dialect("vllm-v1"), limits)
+        engine.dialect = claim
+        return engine
+
+    expected = {"name": claim} if isinstance(claim, str) else claim if isinstance(claim, dict) else claim.options()
+    assert expected.items() <= greet(InProcess(make, None, None)).dialect.items()
+    make.dialect = "static"  # type: ignore[attr-defined]
+    assert greet(InProcess(make, None, None)).dialect == {"name": "static"}
+
+
 # EXPECTATIONS
 
 
@@ -253,7 +266,25 @@ def test_that_a_claim_of_a_wrong_form_is_broken(dialect: object) -> None:
         greet(InProcess(factory, None, None))
 
 
-def test_that_a_scenario_with_a_name_twice_runs() -> None:
+@pytest.mark.parametrize(("clauses", "outcome"), [(("MOD-REQ-1",), "pass"), (("MOD-*",), "pass"), ((), "unsupported")])
+def test_that_a_live_name_is_offered_again_only_where_that_is_claimed(clauses: tuple[str, ...], outcome: str) -> None:
     page = {"format": "refsched-scenario/1", "limits": {"token_budget": 4, "max_seqs": 2}}
     twice = read_scenario(page | {"arrivals": [[0, "r0", 2, 3], [1, "r0", 2, 3]]})
-    assert run(change(), twice).outcome == "pass"
+    adapter = change()
+    adapter.clauses = clauses
+    assert run(adapter, twice).outcome == outcome
+
+
+@pytest.mark.parametrize(("clauses", "inside"), [(("MOD-ARR-1",), True), ((), False)])
+def test_that_an_engine_is_told_inside_an_iteration_only_where_it_claims_to_listen(
+    clauses: tuple[str, ...], inside: bool
+) -> None:
+    heard: list[str] = []
+
+    def note(name: str) -> Callable[..., Any]:
+        return lambda engine, *arguments: (heard.append(name), getattr(engine, name)(*arguments))[1]
+
+    adapter = change(**{name: note(name) for name in ("submit", "plan", "complete", "cancel")})
+    adapter.clauses = clauses
+    assert run(adapter, get_scenario("cancel/inside-work")).outcome == "pass"
+    assert (heard[heard.index("cancel") - 1] == "plan") == inside

@@ -108,10 +108,11 @@ class Scheduler {
 // The protocol: one JSON object a line, one answer for each question, with the same seq.
 
 const DIALECT = { name: "vllm-v1" };
+const CLAUSES = ["MOD-REQ-1", "MOD-ARR-1"]; // it refuses an id that is live, and listens while a plan is outstanding
 let scheduler = null;
 
 const operations = {
-  hello: () => ({ engine: { name: "js-fcfs", version: "1" }, dialect: DIALECT }),
+  hello: () => ({ engine: { name: "js-fcfs", version: "1" }, dialect: DIALECT, clauses: CLAUSES }),
   reset: ({ limits }) => ((scheduler = new Scheduler(limits)), {}),
   submit: ({ id, prompt, output }) => {
     const reason = scheduler.submit(id, prompt, output);
