@@ -46,6 +46,7 @@ class Cohort:
         self.others: list[Live] = []  # running requests that are no members, in running order
         self.is_counted = True  # whether the counts hold, or the rule's own lists
         self.runs = RunTally()
+        self.growths: dict[int, Ticks] = {}  # by number of decodes
         self.take_records = stepper.take_records
         self.decoding: set[Live] = set()  # who decoded in the last iteration, or would have had the budget sufficed
 
@@ -149,7 +150,9 @@ class Cohort:
         draft, cap = Draft(queues.token_budget - size), get_chunk_cap(queues)
         chunks = self.choose_chunks(draft.budget, cap) if self.others else []
         growth = self.members.count_growth()
-        if chunks is None or draft.budget < 0 or growth + self.count_blocks(chunks) > self.pool.free:
+        if chunks is None or draft.budget < 0:
+            return False
+        if growth + (self.count_blocks(chunks) if chunks else 0) > self.pool.free:
             return False
         self.take_blocks(growth)
         for live, count in chunks:
@@ -194,8 +197,9 @@ class Cohort:
 
     def take_blocks(self, count: Blocks) -> None:
         """Take blocks for members; whose they are is written down when members are written out."""
-        self.pool.free -= count
-        self.pool.lowest_free = min(self.pool.lowest_free, self.pool.free)
+        if count:
+            self.pool.free -= count
+            self.pool.lowest_free = min(self.pool.lowest_free, self.pool.free)
 
     # DECODES ALONE
 
@@ -204,7 +208,7 @@ class Cohort:
         stepper, size = self.stepper, len(self.members)
         context = self.members.context
         duration = stepper.cost.duration(Work((), size, context))
-        longer = stepper.cost.duration(Work((), size, context + size)) - duration
+        longer = self.get_growth(size)
         most = self.members.count_fitting(self.pool.free + growth, self.members.count_ticks_to_end())
         count = self.count_until_event(duration, longer, most, budget)
         self.take_blocks(self.members.count_growth(count) - growth)
@@ -212,6 +216,16 @@ class Cohort:
         self.move_on(duration, longer, count, size)
         self.runs.add(start, stepper.now, (), (), False, True)
         self.retire_ended()
+
+    def get_growth(self, size: int) -> Ticks:
+        """Give how much longer each iteration of `size` decodes lasts than the one before.
+
+        By the affine contract it is the same for any context.
+        """
+        if size not in self.growths:
+            first, second = (self.stepper.cost.duration(Work((), size, size * times)) for times in (1, 2))
+            self.growths[size] = second - first
+        return self.growths[size]
 
     def count_until_event(self, duration: Ticks, growth: Ticks, most: int, budget: Tokens) -> int:
         """Count the iterations up to the first boundary at which something is seen that can change the plan.

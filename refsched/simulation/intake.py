@@ -16,16 +16,20 @@ class Intake:
     """
 
     def __init__(self, offers: Iterable[Offer]):
-        self.source = offers if isinstance(offers, Iterator) else iter(sort_offers(offers))
+        self.source: Iterator[Offer] = offers if isinstance(offers, Iterator) else iter(sort_offers(offers))
         self.queue: deque[Offer] = deque()
         self.taken = 0
         self.latest: Ticks = 0
 
     def peek(self) -> Ticks | None:
         """Give the time of the next offer, or None if there is none."""
-        if not self.queue:
-            self.queue.extend(offer for offer in [next(self.source, None)] if offer is not None)
-        return self.queue[0].at if self.queue else None
+        if self.queue:
+            return self.queue[0].at
+        offer = next(self.source, None)
+        if offer is None:
+            return None
+        self.queue.append(offer)
+        return offer.at
 
     def take(self) -> tuple[int, Offer]:
         """Take the next offer, and its number."""
