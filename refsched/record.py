@@ -4,8 +4,9 @@ Deliveries that come from a simulation are not stored one by one: a request that
 range points into the shared list of iteration ends. Iterating a record's deliveries gives the same either way.
 """
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableSequence, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate, islice
@@ -40,6 +41,9 @@ class Deliveries(Protocol):
     def __len__(self) -> int: ...
 
 
+LARGEST_PACKED = (1 << 63) - 1  # what 8 bytes hold: as picoseconds, 106 days
+
+
 class IterationEnds:
     """Hold the end of every iteration of a run in order of time, as arithmetic progressions; memory follows those.
 
@@ -50,15 +54,17 @@ class IterationEnds:
     __slots__ = ("count", "durations", "firsts", "growths", "last", "starts")
 
     def __init__(self) -> None:
-        self.firsts: list[int] = []
-        self.starts: list[Ticks] = []
-        self.durations: list[Ticks] = []
-        self.growths: list[Ticks] = []
+        self.firsts: MutableSequence[int] = array("q")
+        self.starts: MutableSequence[Ticks] = array("q")
+        self.durations: MutableSequence[Ticks] = array("q")
+        self.growths: MutableSequence[Ticks] = array("q")
         self.count = 0
         self.last: Ticks = 0  # end of the last iteration
 
     def add(self, start: Ticks, duration: Ticks, growth: Ticks = 0, count: int = 1) -> Ticks:
         """Add `count` iterations from `start` on; return when the last of them ends."""
+        if max(start, duration) > LARGEST_PACKED and isinstance(self.starts, array):
+            self.starts, self.durations = list(self.starts), list(self.durations)
         self.firsts.append(self.count)
         self.starts.append(start)
         self.durations.append(duration)
@@ -85,8 +91,19 @@ class IterationEnds:
         passed = number - self.firsts[place] + done
         return self.starts[place] + passed * self.durations[place] + self.growths[place] * (passed * (passed - 1) // 2)
 
+    def count_ended_by(self, at: Ticks) -> int:
+        """Count the iterations that ended at `at` or before."""
+        place = bisect_right(self.starts, at) - 1
+        if place < 0:
+            return 0
+        start, duration, growth = self.starts[place], self.durations[place], self.growths[place]
+        after = self.firsts[place + 1] if place + 1 < len(self.firsts) else self.count
+        inside = range(1, after - self.firsts[place] + 1)
+        done = bisect_right(inside, at, key=lambda done: start + done * duration + growth * (done * (done - 1) // 2))
+        return self.firsts[place] + done
+
     def __iter__(self) -> Iterator[Ticks]:
-        bounds = zip(self.firsts, [*self.firsts[1:], self.count], strict=True)
+        bounds = zip(self.firsts, [*self.firsts[1:], self.count], strict=False)
         for (first, stop), start, duration, growth in zip(
             bounds, self.starts, self.durations, self.growths, strict=True
         ):
@@ -107,6 +124,23 @@ class IterationRanges:
 
     def __len__(self) -> int:
         return sum(stop - first for first, stop in self.ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Deliver what was received at each of `times`, kept as columns; without `kinds` all of it is content."""
+
+    times: Sequence[Ticks]
+    tokens: Sequence[Tokens | None]
+    kinds: Sequence[str] | None = None
+
+    def __iter__(self) -> Iterator[Delivery]:
+        if self.kinds is None:
+            return map(Delivery, self.times, self.tokens)
+        return map(Delivery, self.times, self.tokens, self.kinds)
+
+    def __len__(self) -> int:
+        return len(self.times)
 
 
 @dataclass(frozen=True, slots=True)

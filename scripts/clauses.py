@@ -34,7 +34,7 @@ def split_clauses(text: str) -> list[tuple[str, str, str]]:
 
 def read_clause(id: str, title: str, body: str, chapter: str) -> dict[str, object]:
     """Read one clause; exit with a message where its form is wrong."""
-    examples = re.findall(r"```json (?:trace|scenario)\n.*?```", body, re.DOTALL)
+    examples = re.findall(r"```json (?:trace|scenario|measure|quantile|interval|playback|deadlines)\n.*?```", body, re.DOTALL)
     paragraphs = [
         part.strip() for part in re.sub(r"```.*?```", "", body, flags=re.DOTALL).split("\n\n") if part.strip()
     ]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from refsched.results.records import read_records
 from refsched.simulation.cost import get_cost_model
 from refsched.workload.load import load_workload
 from scripts.compare_policies import POLICIES, make_command, make_row
@@ -52,7 +53,9 @@ def test_python_of_the_readme_runs(text: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_json_of_the_readme_is_what_it_says(tmp_path: Path) -> None:
-    workload, cost = [text for kind, text in BLOCKS if kind == "json"]
+    workload, cost, records = [text for kind, text in BLOCKS if kind == "json"]
+    (tmp_path / "records.jsonl").write_text(records)
+    assert sum(len(record.deliveries) for record in read_records(str(tmp_path / "records.jsonl"))) == 2
     (tmp_path / "w.jsonl").write_text(workload)
     (tmp_path / "cost.json").write_text(cost)
     assert len(load_workload(str(tmp_path / "w.jsonl")).offers) == 2

@@ -1,1 +1,1 @@
-"""refsched_gpu: calibrate refsched's cost model on a GPU. The package is reserved; measuring is not built yet."""
+"""refsched_gpu: measure what iterations of an engine cost on the device at hand, with NumPy or with CuPy."""

@@ -1,15 +1,17 @@
-"""The command refsched-calibrate; for now it only says that it is not built yet."""
+"""The command refsched-calibrate: `refsched calibrate` under another name."""
 
+import runpy
 import sys
 
-NOT_AVAILABLE = 6  # refsched's exit code for "something needed is not there"
+COMMAND = "calibrate"
 
 
-def main() -> int:
-    """Say in one line that measuring is not built yet, and return the exit code for something missing."""
-    print("refsched-calibrate: measuring is not built yet; this version only reserves the command", file=sys.stderr)
-    return NOT_AVAILABLE
+def main() -> None:
+    """Run `refsched calibrate` with the arguments given; it ends the process with its exit code."""
+    if sys.argv[1:2] != [COMMAND]:
+        sys.argv.insert(1, COMMAND)
+    runpy.run_module("refsched", run_name="__main__")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

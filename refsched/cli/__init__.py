@@ -5,6 +5,7 @@ line; 3 the engine under test broke; 4 a stale expectation; 5 nothing ran; 6 som
 """
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,18 @@ from types import ModuleType
 from typing import NoReturn
 
 from refsched import __version__
-from refsched.cli import check, explain, fuzz, selftest, simulate, tables, vectors
+from refsched.cli import (
+    audit,
+    calibrate,
+    check,
+    explain,
+    fuzz,
+    measure,
+    selftest,
+    simulate,
+    tables,
+    vectors,
+)
 from refsched.errors import EngineError, InputError
 
 COMMANDS: Mapping[str, ModuleType] = {
@@ -20,15 +32,20 @@ COMMANDS: Mapping[str, ModuleType] = {
     "simulate": simulate,
     "check": check,
     "explain": explain,
+    "measure": measure,
+    "audit": audit,
+    "calibrate": calibrate,
     "fuzz": fuzz,
     "selftest": selftest,
     "vectors": vectors,
 }
 BAD_INPUT, ENGINE_BROKE, INTERRUPTED = 2, 3, 130
+LAZY_COLLECTION = (200_000, 50, 50)  # commands make many objects and hardly any cycles
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors are one line on standard error."""
+    gc.set_threshold(*LAZY_COLLECTION)
     try:
         arguments = make_parser().parse_args(argv)
         code: int = arguments.run(arguments)

@@ -14,6 +14,7 @@ from refsched.model import Limits, check_count
 from refsched.report.files import write_text
 from refsched.report.json_text import to_json_text
 from refsched.scheduling.engine import ReferenceEngine
+from refsched.units import Ticks, parse_time
 
 EDITION = 1
 LONGEST_QUOTE = 60
@@ -26,6 +27,17 @@ def read_count(text: str, name: str, least: int = 1) -> int:
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
         raise InputError(f"{shorten(repr(text))} is not a whole number", field=name)
     return check_count(int(text), name, least)
+
+
+def read_duration(text: str, name: str, unit: str | None = None) -> Ticks:
+    """Read a time that is not negative, exactly; `unit` is that of a bare number. Raise InputError naming the argument."""
+    try:
+        ticks, rounded = parse_time(text, unit)
+    except InputError as error:
+        raise error.at(field=name) from None
+    if ticks < 0 or rounded:
+        raise InputError(f"{text!r} is {'negative' if ticks < 0 else 'finer than a picosecond'}", field=name)
+    return ticks
 
 
 def shorten(text: str) -> str:

@@ -9,7 +9,13 @@ from refsched.simulation.utilisation import compute_utilisation
 from refsched.units import round_decimal, to_seconds
 from refsched.workload.offer import Workload
 from refsched.workload.spacing import write_root
-from refsched.workload.summary import LENGTHS, LengthFacts, WorkloadFacts, summarise, write_facts
+from refsched.workload.summary import (
+    LENGTHS,
+    LengthFacts,
+    WorkloadFacts,
+    summarise,
+    write_facts,
+)
 
 LOW = Fraction(1, 10)  # below it requests hardly ever meet, and policies cannot be told apart
 

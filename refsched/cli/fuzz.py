@@ -8,7 +8,13 @@ from pathlib import Path
 
 from refsched.cli.check import seconds
 from refsched.cli.check_engine import make_choice
-from refsched.cli.common import EDITION, count_argument, get_provenance, parse_dialect, write_json
+from refsched.cli.common import (
+    EDITION,
+    count_argument,
+    get_provenance,
+    parse_dialect,
+    write_json,
+)
 from refsched.cli.ending import ending_in_order
 from refsched.cli.progress import ProgressCount
 from refsched.conformance.adapters import SECONDS, open_adapter

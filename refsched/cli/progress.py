@@ -8,9 +8,9 @@ EVERY = 200  # requests
 
 
 class ProgressLine:
-    """Show the share of requests that have ended, and the time left at the present pace."""
+    """Show how many requests have ended and, where it is known how many come, the time left at the present pace."""
 
-    def __init__(self, offered: int):
+    def __init__(self, offered: int | None):
         self.offered = offered
         self.ended = 0
         self.began = time.monotonic()
@@ -21,12 +21,18 @@ class ProgressLine:
         if self.ended == self.offered:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
         elif self.ended % EVERY == 0:
-            left = (time.monotonic() - self.began) * (self.offered - self.ended) / self.ended
-            line = f"{self.ended:,} of {self.offered:,} requests ended, about {left:.0f} s left"
-            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{self.describe()}", end="", file=sys.stderr, flush=True)
+
+    def describe(self) -> str:
+        """Write the line."""
+        elapsed = time.monotonic() - self.began
+        if self.offered is None:
+            return f"{self.ended:,} requests ended, {self.ended / elapsed:,.0f} a second"
+        left = elapsed * (self.offered - self.ended) / self.ended
+        return f"{self.ended:,} of {self.offered:,} requests ended, about {left:.0f} s left"
 
 
-def make_progress(offered: int) -> Callable[[], None] | None:
+def make_progress(offered: int | None) -> Callable[[], None] | None:
     """Give a progress line on a terminal, nothing elsewhere."""
     return ProgressLine(offered) if sys.stderr.isatty() else None
 

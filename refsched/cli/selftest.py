@@ -4,7 +4,12 @@ import argparse
 
 from refsched.cli.common import EDITION, count_argument, get_provenance, write_json
 from refsched.conformance.breach import count
-from refsched.conformance.selftest import Kill, find_kills, find_wrong_verdicts, list_right_engines
+from refsched.conformance.selftest import (
+    Kill,
+    find_kills,
+    find_wrong_verdicts,
+    list_right_engines,
+)
 from refsched.conformance.vectors import select_scenarios
 
 SUMMARY = "plant faults in schedulers, and show that the suite finds each through its own clause"

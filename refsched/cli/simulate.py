@@ -1,12 +1,13 @@
 """refsched simulate: replay a workload through a scheduler and say what every client saw."""
 
 import argparse
+from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack
 
 from refsched import __version__
 from refsched.cli.classes import parse_split
-from refsched.cli.common import count_argument, make_engine, write_json
+from refsched.cli.common import count_argument, make_engine, read_duration, write_json
 from refsched.cli.dry_run import dry_run
 from refsched.cli.progress import make_progress
 from refsched.cli.simulate_report import Report, format_text, to_json
@@ -18,6 +19,8 @@ from refsched.model import Limits
 from refsched.report.files import open_for_writing
 from refsched.report.records import write_records
 from refsched.simulation.cost import BUILT_IN, CostModel, get_cost_model
+from refsched.simulation.cost_fitted import FittedCost, set_overhead
+from refsched.simulation.cost_range import check_offers, extrapolate
 from refsched.simulation.fleet import (
     ROUTERS,
     Fleet,
@@ -28,12 +31,13 @@ from refsched.simulation.fleet import (
     run_least_outstanding,
     split_by_group,
 )
-from refsched.simulation.leap import leap
+from refsched.simulation.leap import leap, leap_through
 from refsched.simulation.observe import Observer
 from refsched.simulation.step import simulate
 from refsched.workload.formats.ties import TIES
 from refsched.workload.load import load_workload
 from refsched.workload.offer import Workload
+from refsched.workload.stream import open_stream
 
 SUMMARY = "replay a workload through a scheduler and say what every client saw"
 EXAMPLE = """WORKLOAD is a file, a built-in scenario (four-requests, long-prompt, research-assistant) or a generator.
@@ -71,6 +75,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_count(parser, name, default, meaning)
     models = ", ".join(BUILT_IN)
     parser.add_argument("--cost", default="a100-8b", metavar="NAME|FILE", help=f"step-time model: {models} or a file")
+    parser.add_argument(
+        "--host-overhead", metavar="TIME", help="host time per iteration, of a calibrated model (0.3 ms)"
+    )
+    parser.add_argument("--extrapolate", action="store_true", help="use a calibrated model outside what was measured")
     parser.add_argument("--quantile", default=DEFAULT_METHOD, choices=METHODS, help="definition of quantiles")
     parser.add_argument("--seed", type=count_argument("--seed", least=0), default=0, metavar="N", help="for generators")
     parser.add_argument("--ties", choices=TIES, default="raw", help="what becomes of equal times in a file (raw)")
@@ -98,12 +106,40 @@ def run(arguments: argparse.Namespace) -> int:
     if outputs.count("-") > 1:
         raise InputError("only one of --json, --records and --trace can be standard output")
     limits = read_limits(arguments)
-    cost = get_cost_model(arguments.cost)
+    cost = read_cost(arguments)
     members = make_members(arguments, limits)
+    if arguments.dry_run:
+        workload = load_workload(arguments.workload, arguments.seed, arguments.first, arguments.ties)
+        return dry_run(workload, limits, cost, arguments.json)
+    run_it = run_passing if can_pass(arguments, members) else run_whole
+    report = run_it(arguments, members, limits, cost)
+    write_json(arguments.json, to_json(report))
+    if "-" not in outputs:
+        print(format_text(report))
+    return 0 if all(part.ending.kind == "done" for part in report.fleet.runs) else STUCK
+
+
+def can_pass(arguments: argparse.Namespace, members: list[Member]) -> bool:
+    """Tell whether offers and records can pass by: one engine that leaps, and nobody needs them afterwards."""
+    kept = (arguments.records, arguments.trace, arguments.warm, arguments.split, len(members) > 1)
+    return arguments.method == "leap" and not any(kept) and not members[0].engine.dialect.prefix_cache
+
+
+def run_passing(arguments: argparse.Namespace, members: list[Member], limits: Limits, cost: CostModel) -> Report:
+    """Simulate and measure while the workload is read; nothing is kept but live requests and compact columns."""
+    stream = open_stream(arguments.workload, arguments.seed, arguments.first, arguments.ties)
+    offers = check_offers(cost, limits, stream)
+    run = leap_through(members[0].engine, limits, cost, offers, make_progress(None))
+    measured = measure(run, arguments.quantile)
+    fleet = Fleet(tuple(members), (run.get_totals(),), ())
+    return Report(fleet, measured, limits, cost, stream.describe(), arguments.method, "cold")
+
+
+def run_whole(arguments: argparse.Namespace, members: list[Member], limits: Limits, cost: CostModel) -> Report:
+    """Simulate with everything kept, and write trace and records where they were asked for."""
     workload = load_workload(arguments.workload, arguments.seed, arguments.first, arguments.ties)
     check_blocks(workload, members[0])
-    if arguments.dry_run:
-        return dry_run(workload, limits, cost, arguments.json)
+    deque(check_offers(cost, limits, workload.offers), maxlen=0)
     if arguments.warm:
         run_members(arguments, members, cost, workload, ())
         for member in members:
@@ -113,11 +149,17 @@ def run(arguments: argparse.Namespace) -> int:
         with open_for_writing(arguments.records) as file:
             write_records(fleet.records, file)
     start = "warm" if arguments.warm else "cold"
-    report = Report(fleet, measure(fleet.records, arguments.quantile), limits, cost, workload, arguments.method, start)
-    write_json(arguments.json, to_json(report))
-    if "-" not in outputs:
-        print(format_text(report))
-    return 0 if all(part.ending.kind == "done" for part in fleet.runs) else STUCK
+    return Report(fleet, measure(fleet.records, arguments.quantile), limits, cost, workload, arguments.method, start)
+
+
+def read_cost(arguments: argparse.Namespace) -> CostModel:
+    """Find the cost model; raise InputError where --host-overhead is asked of a model that has none apart."""
+    cost = get_cost_model(arguments.cost)
+    if arguments.host_overhead is not None:
+        if not isinstance(cost, FittedCost):
+            raise InputError(f"cost model {cost.name} keeps no host overhead apart", field="--host-overhead")
+        cost = set_overhead(cost, read_duration(arguments.host_overhead, "--host-overhead"))
+    return extrapolate(cost) if arguments.extrapolate else cost
 
 
 def read_limits(arguments: argparse.Namespace) -> Limits:

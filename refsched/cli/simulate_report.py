@@ -10,13 +10,14 @@ from refsched.model import Limits
 from refsched.report import measured as block
 from refsched.scheduling.engine import ReferenceEngine
 from refsched.simulation.cost import CostModel
+from refsched.simulation.cost_range import list_warnings
 from refsched.simulation.fleet import Fleet, Member
-from refsched.simulation.step import Simulated
+from refsched.simulation.step import Simulated, Totals
 from refsched.units import round_decimal, to_seconds
 from refsched.workload.offer import Workload
 
 MOST_SENTENCES = 12
-TOTALS: Mapping[str, Callable[[Simulated], int]] = {
+TOTALS: Mapping[str, Callable[[Simulated | Totals], int]] = {
     "iterations": lambda run: run.iterations,
     "events": lambda run: run.events,
     "preemptions": lambda run: run.preemptions,
@@ -45,7 +46,11 @@ def to_json(report: Report) -> dict[str, object]:
     """Give everything about a run as one object."""
     page, cost = block.to_json(report.measured), report.cost
     members, runs = report.fleet.members, report.fleet.runs
-    several = [member_to_json(*pair) for pair in zip(members, runs, strict=True)] if len(members) > 1 else None
+    several = (
+        [member_to_json(*each) for each in zip(members, runs, report.fleet.offered, strict=True)]
+        if len(members) > 1
+        else None
+    )
     return {
         "counts": page.pop("counts"),
         **{name: report.total(name) for name in TOTALS},
@@ -55,7 +60,8 @@ def to_json(report: Report) -> dict[str, object]:
         "engine": engine_to_json(members[0].engine),
         "limits": limits_to_json(report.limits),
         "cost": {"name": cost.name, "label": cost.label, "parameters": dict(cost.describe())},
-        "workload": workload_to_json(report.workload),
+        "warnings": list_warnings(cost, report.limits),
+        "workload": workload_to_json(report),
         "provenance": get_provenance(f"simulated under cost model {cost.name}"),
         **page,
         "kv": kv_to_json(members, report),
@@ -70,7 +76,7 @@ def engine_to_json(engine: ReferenceEngine) -> dict[str, object]:
     return {"name": dialect.name, "rule": dialect.rule, "dialect": dialect.options()}
 
 
-def outcome_to_json(runs: Iterable[Simulated]) -> dict[str, object]:
+def outcome_to_json(runs: Iterable[Simulated | Totals]) -> dict[str, object]:
     """Give how the run ended and, if an engine could not go on, who was blocked by what."""
     endings = [run.ending for run in runs]
     worst = max(endings, key=lambda ending: ("done", "stuck", "livelock").index(ending.kind))
@@ -112,11 +118,11 @@ def get_boundless_share(workload: Workload) -> Fraction | None:
     return block.divide(int(workload.source.get("hash_ids_reused", 0)), int(workload.source.get("hash_ids", 0)))
 
 
-def member_to_json(member: Member, run: Simulated) -> dict[str, object]:
+def member_to_json(member: Member, run: Simulated | Totals, offered: int) -> dict[str, object]:
     """Give one engine of several."""
     return {
         "name": member.name,
-        "offered": len(run.records),
+        "offered": offered,
         "limits": limits_to_json(member.limits),
         **{name: total(run) for name, total in TOTALS.items()},
         "makespan_s": to_seconds(run.makespan),
@@ -125,9 +131,10 @@ def member_to_json(member: Member, run: Simulated) -> dict[str, object]:
     }
 
 
-def workload_to_json(workload: Workload) -> dict[str, object]:
+def workload_to_json(report: Report) -> dict[str, object]:
     """Give where the offers come from and what was odd about them."""
-    page: dict[str, object] = {"name": workload.name, "kind": workload.kind, "offers": len(workload.offers)}
+    workload, offered = report.workload, report.measured.counts["offered"]
+    page: dict[str, object] = {"name": workload.name, "kind": workload.kind, "offers": offered}
     return page | {**workload.source, "notes": list(workload.notes)}
 
 
@@ -141,7 +148,7 @@ def format_text(report: Report) -> str:
     sentences = [sentence for run in report.fleet.runs for sentence in run.ending.sentences()]
     return "\n".join(
         [
-            f"{workload.name}: {len(workload.offers):,} requests offered ({workload.kind})",
+            f"{workload.name}: {measured.counts['offered']:,} requests offered ({workload.kind})",
             *(f"  note: {note}" for note in workload.notes),
             *format_run(report, unit),
             *(f"  {sentence}" for sentence in sentences[:MOST_SENTENCES]),
@@ -208,4 +215,5 @@ def format_provenance(report: Report) -> Iterable[str]:
             f"{name} {value:,}" for name, value in limits_to_json(member.limits).items() if isinstance(value, int)
         )
         lines.append(f"limits: {bounds}" if len(report.fleet.members) == 1 else f"limits of {member.name}: {bounds}")
-    return [*lines, f"simulated under cost model {cost.name}: {cost.label}"]
+    warnings = [f"warning: {warning}" for warning in list_warnings(cost, report.limits)]
+    return [*lines, f"simulated under cost model {cost.name}: {cost.label}", *warnings]

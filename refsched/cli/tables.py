@@ -4,12 +4,22 @@ import argparse
 from dataclasses import asdict
 from fractions import Fraction
 
-from refsched.cli.common import count_argument, get_provenance, write_json
-from refsched.errors import InputError
+from refsched.cli.common import (
+    count_argument,
+    get_provenance,
+    read_duration,
+    write_json,
+)
 from refsched.report.table import format_table
 from refsched.simulation.cost import ChunkCost
-from refsched.simulation.teaching import DECODERS, ChunkRow, Timetable, compute_chunk_row, compute_timetable
-from refsched.units import Ticks, format_decimal, parse_time
+from refsched.simulation.teaching import (
+    DECODERS,
+    ChunkRow,
+    Timetable,
+    compute_chunk_row,
+    compute_timetable,
+)
+from refsched.units import Ticks, format_decimal
 from refsched.workload.scenarios import get_scenario
 
 SUMMARY = "show what continuous batching and chunked prefill change, in two exact tables"
@@ -44,10 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Compute both tables and print them."""
     cost = ChunkCost(
-        decode=read_ms(arguments.decode_ms, "--decode-ms"),
-        full_prefill=read_ms(arguments.full_prefill_ms, "--full-prefill-ms"),
+        decode=read_duration(arguments.decode_ms, "--decode-ms", "ms"),
+        full_prefill=read_duration(arguments.full_prefill_ms, "--full-prefill-ms", "ms"),
         prompt=arguments.prompt,
-        overhead=read_ms(arguments.overhead_ms, "--overhead-ms"),
+        overhead=read_duration(arguments.overhead_ms, "--overhead-ms", "ms"),
     )
     tables = {name: compute_timetable(rule, get_scenario("four-requests").offers) for name, rule in RULES.items()}
     chunks = [compute_chunk_row(chunk, cost) for chunk in arguments.chunk or DEFAULT_CHUNKS]
@@ -55,17 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json != "-":
         print(format_text(tables, chunks, cost))
     return 0
-
-
-def read_ms(text: str, name: str) -> Ticks:
-    """Read a number of milliseconds that is not negative, exactly."""
-    try:
-        ticks, rounded = parse_time(text, "ms")
-    except InputError as error:
-        raise error.at(field=name) from None
-    if ticks < 0 or rounded:
-        raise InputError(f"{text!r} is {'negative' if ticks < 0 else 'finer than a picosecond'}", field=name)
-    return ticks
 
 
 def to_ms(ticks: Ticks) -> str:

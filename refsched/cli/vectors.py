@@ -7,7 +7,13 @@ from pathlib import Path
 from refsched.cli.common import write_json
 from refsched.conformance.corpus import list_vectors
 from refsched.conformance.scenario_file import SCENARIO_FORMAT, format_scenario
-from refsched.conformance.vectors import get_scenario, make_manifest, read_manifest, read_vector_text, select_scenarios
+from refsched.conformance.vectors import (
+    get_scenario,
+    make_manifest,
+    read_manifest,
+    read_vector_text,
+    select_scenarios,
+)
 from refsched.errors import InputError
 from refsched.report.files import write_text
 

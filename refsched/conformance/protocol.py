@@ -4,14 +4,14 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from refsched.conformance.messages import PROTOCOL
 from refsched.conformance.recording import TRACE_FORMAT, read_trace
 from refsched.conformance.wire import Message
-from refsched.model import Cancelled, Event, Limits, Plan, Request, Submitted
+from refsched.model import Cancelled, Event, Limits, Plan, Planned, Request, Submitted
 
 __all__ = ["PROTOCOL", "TRACE_FORMAT", "TraceWriter", "read_trace", "to_json"]
 
@@ -62,22 +62,23 @@ class TraceWriter:
         self.put(to_json({"seq": self.seq, **answer}))
 
     def on_event(self, event: Event) -> None:
-        """Write a submission or a cancellation."""
+        """Write a submission, a cancellation, or the empty plan that a run got stuck with."""
         if isinstance(event, Submitted):
             self.write(*write_submit(event.request, event.rejected))
         elif isinstance(event, Cancelled):
             self.write({"op": "cancel", "id": event.id}, {"ok": True})
+        elif isinstance(event, Planned):
+            self.write_iteration(event.plan, (), ())
 
     def on_iteration(self, iteration: Any) -> None:
         """Write a plan and its completion."""
-        cached = {"cached": dict(iteration.plan.cached)} if iteration.plan.cached else {}
-        self.write({"op": "plan"}, {"ok": True, "plan": write_plan(iteration.plan), **cached})
-        done = {
-            "op": "complete",
-            "plan": self.seq,
-            "emitted": list(iteration.emitted),
-            "finished": list(iteration.finished),
-        }
+        self.write_iteration(iteration.plan, iteration.emitted, iteration.finished)
+
+    def write_iteration(self, plan: Plan, emitted: Sequence[str], finished: Sequence[str]) -> None:
+        """Write a plan, who got a token from it, and who ended with it."""
+        cached = {"cached": dict(plan.cached)} if plan.cached else {}
+        self.write({"op": "plan"}, {"ok": True, "plan": write_plan(plan), **cached})
+        done = {"op": "complete", "plan": self.seq, "emitted": list(emitted), "finished": list(finished)}
         self.write(done, {"ok": True})
 
     def close(self) -> None:

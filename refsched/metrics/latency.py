@@ -1,39 +1,40 @@
-"""Latency of single requests, and the gaps between their deliveries.
+"""The definitions once more, for one record and one delivery after the other: what the columns must agree with.
 
 All values are ticks. What is not defined for a record is None: it is counted as undefined, never as 0.
 """
 
 from collections.abc import Iterable
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
-from refsched.metrics.quantile import Value
-from refsched.record import IterationEnds, IterationRanges, Record
+from refsched.metrics.steps import Steps
+from refsched.metrics.population import Value
+from refsched.record import IterationRanges, Record
 from refsched.units import Ticks, Tokens
+
+WITH_TOKENS = ("content", "reasoning")
+
+
+def get_times(record: Record) -> list[Ticks]:
+    """Give the times of the chunks that carry tokens."""
+    return [each.at for each in record.deliveries if each.kind in WITH_TOKENS and each.tokens != 0]
 
 
 def get_first(record: Record) -> Ticks | None:
-    """Give the time of the first delivery."""
-    deliveries = record.deliveries
-    if isinstance(deliveries, IterationRanges):
-        return deliveries.ends[deliveries.ranges[0][0]] if deliveries.ranges else None
-    return next((delivery.at for delivery in deliveries), None)
+    """Give the time of the first chunk with tokens."""
+    return next(iter(get_times(record)), None)
 
 
 def get_last(record: Record) -> Ticks | None:
-    """Give the time of the last delivery."""
-    deliveries = record.deliveries
-    if isinstance(deliveries, IterationRanges):
-        return deliveries.ends[deliveries.ranges[-1][1] - 1] if deliveries.ranges else None
-    return max((delivery.at for delivery in deliveries), default=None)
+    """Give the time of the last chunk with tokens."""
+    return max(get_times(record), default=None)
 
 
 def count_tokens(record: Record) -> Tokens | None:
-    """Count the output tokens delivered; None where a delivery does not say how many it holds."""
-    deliveries = record.deliveries
-    if isinstance(deliveries, IterationRanges):
-        return len(deliveries)
-    counts = [delivery.tokens for delivery in deliveries]
+    """Count the output tokens; None where neither a total nor every delivery says how many there are."""
+    if record.output_tokens is not None and record.token_source != "requested":
+        return record.output_tokens
+    counts = [each.tokens for each in record.deliveries if each.kind in WITH_TOKENS]
     return None if None in counts else sum(count or 0 for count in counts)
 
 
@@ -61,50 +62,23 @@ class Gaps:
     """Measure the gaps between deliveries [A12, B13]; ranges over shared iteration ends are never expanded."""
 
     def __init__(self) -> None:
-        self.steps: dict[int, tuple[IterationEnds, list[Ticks]]] = {}
-
-    def get_steps(self, ends: IterationEnds) -> list[Ticks]:
-        """Give, for each iteration, the ticks since the end of the one before it (0 for the first)."""
-        if id(ends) not in self.steps:
-            self.steps[id(ends)] = ends, [0, *(after - before for before, after in pairwise(ends))]
-        return self.steps[id(ends)][1]
+        self.steps = Steps()
 
     def longest(self, record: Record) -> Ticks | None:
         """Give the longest gap between two deliveries of one request, for two deliveries or more [B15]."""
         deliveries = record.deliveries
-        if not isinstance(deliveries, IterationRanges):
-            return max((after.at - before.at for before, after in pairwise(deliveries)), default=None)
-        steps = self.get_steps(deliveries.ends)
-        inside = [max(steps[first + 1 : stop]) for first, stop in deliveries.ranges if stop - first > 1]
-        return max(inside + between_ranges(deliveries), default=None)
+        if isinstance(deliveries, IterationRanges):
+            return self.steps.find_longest(deliveries)
+        return max((after - before for before, after in pairwise(get_times(record))), default=None)
 
     def count(self, records: Iterable[Record]) -> dict[Value, int]:
         """Count all gaps of all records by length."""
+        every = list(records)
+        ranges = [record.deliveries for record in every if isinstance(record.deliveries, IterationRanges)]
         counts: dict[Value, int] = {}
-        changes: dict[int, list[int]] = {}
-        for record in records:
-            for gap in self.add_record(record, changes):
-                counts[gap] = counts.get(gap, 0) + 1
-        for key, change in changes.items():
-            for gap, weight in zip(self.steps[key][1], accumulate(change), strict=False):
-                if weight:
-                    counts[gap] = counts.get(gap, 0) + weight
+        counts |= dict(self.steps.count_gaps(ranges).items())
+        for record in every:
+            if not isinstance(record.deliveries, IterationRanges):
+                for before, after in pairwise(get_times(record)):
+                    counts[after - before] = counts.get(after - before, 0) + 1
         return counts
-
-    def add_record(self, record: Record, changes: dict[int, list[int]]) -> list[Ticks]:
-        """Return a record's single gaps; those inside ranges are added to `changes`, as where coverage rises and falls."""
-        deliveries = record.deliveries
-        if not isinstance(deliveries, IterationRanges):
-            return [after.at - before.at for before, after in pairwise(deliveries)]
-        self.get_steps(deliveries.ends)
-        change = changes.setdefault(id(deliveries.ends), [0] * (len(deliveries.ends) + 1))
-        for first, stop in deliveries.ranges:
-            change[first + 1] += 1
-            change[stop] -= 1
-        return between_ranges(deliveries)
-
-
-def between_ranges(deliveries: IterationRanges) -> list[Ticks]:
-    """Give the gaps from the last delivery of each range to the first of the next."""
-    ends = deliveries.ends
-    return [ends[after[0]] - ends[before[1] - 1] for before, after in pairwise(deliveries.ranges)]

@@ -1,101 +1,180 @@
 """One block of numbers for any set of Records, whoever made them.
 
 Latency populations are taken over completed requests; all others are counted by outcome and stay visible [B11].
+Where every record has a clock of its own, nothing is computed across requests.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
-from refsched.metrics import latency
-from refsched.metrics.quantile import DEFAULT_METHOD, Population, Value, compute_quantile, count_values
-from refsched.metrics.throughput import Backlog, Throughput, Window, compute_backlog, compute_throughput, get_window
-from refsched.record import Outcome, Record
+from refsched.errors import InputError
+from refsched.metrics.block import QUANTILES, Across, Means, Measured, Settings, Summary, WholeRun
+from refsched.metrics.columns import MISSING, OUTCOMES, Columns, collect
+from refsched.metrics.confidence import compute_interval
+from refsched.metrics.definitions import RATIOS, PopulationMaker, compute_ratio
+from refsched.metrics.failures import WITHOUT_ANSWER, Bounds, censor
+from refsched.metrics.fidelity import compute_fidelity
+from refsched.metrics.goodput import compute_goodput
+from refsched.metrics.population import Population, sum_exactly
+from refsched.metrics.quantile import DEFAULT_METHOD, compute_quantile, get_method
+from refsched.metrics.stalls import count_all_deadlines, count_stalls, play_all
+from refsched.metrics.steady import check_steadiness, look_into, move_edges, split_cold_start
+from refsched.metrics.throughput import compute_backlog, compute_throughput
+from refsched.metrics.window import Window, choose_window, count_tokens_in, find_edges, find_rows, get_window
+from refsched.record import Record
+from refsched.units import Tokens
 
-QUANTILES = {"p50": Fraction(1, 2), "p90": Fraction(9, 10), "p95": Fraction(19, 20), "p99": Fraction(99, 100)}
+__all__ = ["QUANTILES", "Across", "Means", "Measured", "Settings", "Summary", "WholeRun", "measure"]
 
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Summarise a population in ticks; `undefined` counts the requests that have no such value."""
-
-    n: int
-    undefined: int
-    mean: Fraction | None
-    quantiles: Mapping[str, Fraction | None]
-    max: Fraction | None
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Hold the block: counts by outcome, latency summaries by name, rates, backlog, and the same by group [A13]."""
-
-    method: str
-    window: Window
-    counts: Mapping[str, int]
-    latency: Mapping[str, Summary]
-    throughput: Throughput
-    backlog: Backlog
-    groups: Mapping[str, "Measured"]
+BOUNDED = {
+    "ttft.any": ("sent", "first"),
+    "e2e.last_token": ("sent", "last"),
+    "latency.from_schedule": ("planned", "last"),
+}
 
 
-def measure(records: Sequence[Record], method: str = DEFAULT_METHOD) -> Measured:
-    """Measure `records` and each of their groups; raise InputError for an unknown definition of quantiles.
+def measure(records: Iterable[Record], method: str = DEFAULT_METHOD, settings: Settings | None = None) -> Measured:
+    """Measure `records` and each of their groups; raise InputError for an unknown definition or mixed clocks.
 
-    Every group is measured over the window of the whole run.
+    Every group is measured over the window of the whole run. `settings` replaces `method`.
     """
-    names = sorted({record.group for record in records})
-    window = get_window(records)
-    groups = {name: [record for record in records if record.group == name] for name in names if names != [""]}
-    parts = {name: measure_part(part, method, window, {}) for name, part in groups.items()}
-    return measure_part(records, method, window, parts)
+    chosen = Settings(method) if settings is None else settings
+    get_method(chosen.method)
+    columns = collect(records)
+    if columns.clock != "run":
+        return measure_apart(columns, chosen)
+    whole = describe_run(columns)
+    if chosen.window is None:
+        window, part = get_window(columns), columns
+    else:
+        window = choose_window(columns, chosen.window)
+        part = columns.select(find_rows(columns, window, chosen.window.rule))
+    groups = {name: measure_part(each, chosen, window) for name, each in part.select_groups().items()}
+    received = None if chosen.window is None else count_tokens_in(columns, window)
+    return measure_part(part, chosen, window, received, groups, whole)
 
 
-def measure_part(records: Sequence[Record], method: str, window: Window, groups: Mapping[str, Measured]) -> Measured:
+def measure_apart(columns: Columns, settings: Settings) -> Measured:
+    """Measure records that each have a clock of their own; raise InputError where a window is asked for."""
+    if settings.window is not None:
+        raise InputError("every record has a clock of its own: there is no window", field="--window")
+    groups = {name: measure_part(each, settings, None) for name, each in columns.select_groups().items()}
+    return measure_part(columns, settings, None, groups=groups)
+
+
+def measure_part(
+    columns: Columns,
+    settings: Settings,
+    window: Window | None,
+    received: Tokens | None = None,
+    groups: Mapping[str, Measured] | None = None,
+    run: WholeRun | None = None,
+) -> Measured:
     """Measure some records over a given window."""
+    completed = columns.select_completed()
+    populations = summarise_all(completed, settings.method)
+    seconds = window.seconds() if window else None
     return Measured(
-        method=method,
-        window=window,
-        counts=count_outcomes(records),
-        latency=summarise_latency([record for record in records if record.outcome is Outcome.COMPLETED], method),
-        throughput=compute_throughput(records, window),
-        backlog=compute_backlog(records),
-        groups=groups,
+        method=settings.method,
+        clock=columns.clock,
+        counts=count_outcomes(columns),
+        populations=populations,
+        means=compute_means(completed, populations),
+        failures=bound_failures(columns),
+        goodput=compute_goodput(columns, settings.slos, settings.policy, seconds) if settings.slos else None,
+        stalls=None if settings.stall is None else count_stalls(completed, settings.stall),
+        playback=None if settings.playback is None else play_all(completed, settings.playback),
+        deadlines=None if settings.deadlines is None else count_all_deadlines(completed, *settings.deadlines),
+        tokens=count_sources(columns),
+        across=measure_across(columns, settings, window, received) if window else None,
+        run=run,
+        groups=groups or {},
     )
 
 
-def count_outcomes(records: Sequence[Record]) -> dict[str, int]:
+def measure_across(columns: Columns, settings: Settings, window: Window, received: Tokens | None) -> Across:
+    """Measure what needs one clock for all requests."""
+    rule = None if settings.window is None else settings.window.rule
+    return Across(window, compute_throughput(columns, window, received), compute_backlog(columns), rule)
+
+
+def describe_run(columns: Columns) -> WholeRun:
+    """Say whether the plan was kept, and whether there was a steady state."""
+    edges = find_edges(columns)
+    steadiness = check_steadiness(edges)
+    window = steadiness.window
+    windows = {} if window is None else {"W_steady": window, "W_steady, edges moved in": move_edges(window)}
+    return WholeRun(
+        fidelity=compute_fidelity(columns, edges),
+        steadiness=steadiness,
+        cold_start=split_cold_start(columns, edges),
+        windows={name: look_into(columns, edges, each) for name, each in windows.items()},
+    )
+
+
+def count_outcomes(columns: Columns) -> dict[str, int]:
     """Count what was offered and how each request ended."""
-    counts = {"offered": len(records)} | {outcome.value: 0 for outcome in Outcome}
-    for record in records:
-        counts[record.outcome.value] += 1
-    return counts
+    codes = columns.outcomes
+    return {"offered": len(codes)} | {outcome.value: codes.count(code) for code, outcome in enumerate(OUTCOMES)}
 
 
-def summarise_latency(completed: Sequence[Record], method: str) -> dict[str, Summary]:
-    """Summarise the five populations of completed requests [A8, A9, A12, B13]."""
-    gaps = latency.Gaps()
-    single = Population(gaps.count(completed))
-    without_gaps = sum(len(record.deliveries) < 2 for record in completed)
-    return {
-        "ttft": summarise_each(map(latency.compute_ttft, completed), method),
-        "tpot": summarise_each(map(latency.compute_tpot, completed), method),
-        "gap": summarise(single, without_gaps, method),
-        "longest_gap": summarise_each(map(gaps.longest, completed), method),
-        "total": summarise_each(map(latency.compute_total, completed), method),
-    }
+def count_sources(columns: Columns) -> dict[str, int]:
+    """Count the requests whose tokens are not known, whose counts disagree, and where totals came from."""
+    unknown = list(columns.get("tokens")).count(MISSING)
+    return {"unknown": unknown, "disagreeing": columns.disagreements, **columns.sources}
 
 
-def summarise_each(values: Iterable[Value | None], method: str) -> Summary:
-    """Summarise one value per request, counting those that are undefined."""
-    every = list(values)
-    defined = [value for value in every if value is not None]
-    return summarise(Population(count_values(defined)), len(every) - len(defined), method)
+def summarise_all(completed: Columns, method: str) -> dict[str, Summary]:
+    """Summarise every population of completed requests [A8, A9, A12, B13]; each shared one once."""
+    made: dict[int, Summary] = {}
+    found: dict[str, Summary] = {}
+    for name, (population, undefined) in PopulationMaker(completed).make_all().items():
+        if id(population) not in made:
+            made[id(population)] = summarise(population, undefined, method, not name.startswith("itl."))
+        found[name] = made[id(population)]
+    return found
 
 
-def summarise(population: Population, undefined: int, method: str) -> Summary:
+def summarise(population: Population, undefined: int, method: str, is_per_request: bool = True) -> Summary:
     """Summarise a population; an empty one has neither mean nor quantiles."""
     if population.n == 0:
         return Summary(0, undefined, None, dict.fromkeys(QUANTILES), None)
     quantiles = {name: compute_quantile(population, p, method) for name, p in QUANTILES.items()}
-    return Summary(population.n, undefined, population.mean(), quantiles, Fraction(population.values[-1]))
+    intervals = {name: compute_interval(population, p) for name, p in QUANTILES.items()} if is_per_request else {}
+    return Summary(population.n, undefined, population.mean(), quantiles, population.max(), intervals)
+
+
+def compute_means(columns: Columns, populations: Mapping[str, Summary]) -> dict[str, Means]:
+    """Compute three means of each time per token, by what each request counts as."""
+    found = {}
+    for name, parts in RATIOS.items():
+        times, divisors, tokens = compute_ratio(columns, *parts)
+        if not times:
+            found[name] = Means(None, None, None)
+            continue
+        ratio = Fraction(sum(times), sum(divisors))
+        weighted = ratio if parts[2] == 0 else weigh(times, divisors, tokens) / sum(tokens)
+        found[name] = Means(populations[name].mean, weighted, ratio)
+    return found
+
+
+def weigh(times: Sequence[int], divisors: Sequence[int], tokens: Sequence[int]) -> Fraction:
+    """Add up times per token, each multiplied by the tokens of its request."""
+    parts: dict[int, int] = {}
+    for time, divisor, count in zip(times, divisors, tokens, strict=True):
+        parts[divisor] = parts.get(divisor, 0) + time * count
+    return sum_exactly([Fraction(part, divisor) for divisor, part in parts.items()])
+
+
+def bound_failures(columns: Columns) -> dict[str, dict[str, Bounds]]:
+    """Bound the quantiles with all that failed in view; nothing where nothing failed [B11]."""
+    if not any(code in WITHOUT_ANSWER for code in set(columns.outcomes)):
+        return {}
+    found: dict[str, dict[str, Bounds]] = {}
+    for name, (start, stop) in BOUNDED.items():
+        censored = censor(columns, start, stop)
+        bounds = {label: censored.compute_bounds(p) for label, p in QUANTILES.items()}
+        known = {label: each for label, each in bounds.items() if each is not None}
+        if known:
+            found[name] = known
+    return found

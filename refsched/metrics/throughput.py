@@ -1,33 +1,30 @@
 """Throughput and backlog: what was delivered in the window, and how many requests were in the system [A11, A22]."""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from refsched.metrics.latency import count_tokens, get_first
-from refsched.record import Outcome, Record
-from refsched.units import Ticks, to_seconds
+from refsched.metrics.columns import MISSING, Columns
+from refsched.metrics.window import NEVER_SENT, Window, get_window
+from refsched.units import Ticks, Tokens
 
+FOREVER: Ticks = 1 << 63
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Bound a measurement in time: from the first send to the last end or delivery."""
-
-    start: Ticks
-    stop: Ticks
-
-    def seconds(self) -> Fraction:
-        """Give its length in seconds."""
-        return to_seconds(self.stop - self.start)
+__all__ = ["Backlog", "Throughput", "Window", "compute_backlog", "compute_throughput", "count_peak", "get_window"]
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Give rates per second of a window; None where the window has no length."""
+    """Give rates per second of a window; None where the window has no length, or tokens are not known.
+
+    All are over completed requests, but for `delivered_tokens`: those reached the client whatever came after.
+    """
 
     output_tokens: Fraction | None
     total_tokens: Fraction | None
     requests: Fraction | None
+    delivered_tokens: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,44 +36,67 @@ class Backlog:
     peak_without_first_token: int
 
 
-def get_window(records: Sequence[Record]) -> Window:
-    """Find the window of a whole run: from the first send to the last end."""
-    sent = [record.sent for record in records if record.sent is not None]
-    ended = [record.ended for record in records if record.ended is not None]
-    start = min(sent, default=0)
-    return Window(start, max(ended, default=start))
+def compute_throughput(columns: Columns, window: Window, in_window: Tokens | None = None) -> Throughput:
+    """Compute the rates of completed requests, of their output tokens, and of their input and output tokens.
 
-
-def compute_throughput(records: Iterable[Record], window: Window) -> Throughput:
-    """Compute the rates of completed requests, of their output tokens, and of their input and output tokens."""
-    completed = [record for record in records if record.outcome is Outcome.COMPLETED]
-    output = sum(count_tokens(record) or 0 for record in completed)
-    total = output + sum(record.prompt_tokens or 0 for record in completed)
+    `in_window` is the number of tokens received in the window; without it, all that these requests received count.
+    """
+    completed = columns.select_completed()
+    output, prompt = sum_tokens(completed, "tokens"), sum_tokens(completed, "prompt")
     seconds = window.seconds()
     if not seconds:
         return Throughput(None, None, None)
-    return Throughput(Fraction(output) / seconds, Fraction(total) / seconds, Fraction(len(completed)) / seconds)
+    total = None if output is None or prompt is None else output + prompt
+    delivered = sum_delivered(columns) if in_window is None else in_window
+    return Throughput(
+        divide(output, seconds), divide(total, seconds), len(completed) / seconds, divide(delivered, seconds)
+    )
 
 
-def compute_backlog(records: Sequence[Record]) -> Backlog:
+def sum_tokens(columns: Columns, name: str) -> Tokens | None:
+    """Add up a column of tokens; None where a row does not know its count."""
+    values = columns.get(name)
+    return None if MISSING in values else sum(values)
+
+
+def sum_delivered(columns: Columns) -> Tokens | None:
+    """Add up what the chunks held, or the total of a record that does not say it; None where that is not known."""
+    pairs = zip(columns.get("delivered"), columns.get("tokens"), strict=True)
+    counts = [tokens if delivered == MISSING else delivered for delivered, tokens in pairs]
+    return None if MISSING in counts else sum(counts)
+
+
+def divide(count: int | None, seconds: Fraction) -> Fraction | None:
+    """Divide a count that may be unknown."""
+    return None if count is None else count / seconds
+
+
+def compute_backlog(columns: Columns) -> Backlog:
     """Count how many requests were in the system; one that never ended stays in it."""
-    sent = [record for record in records if record.sent is not None and record.outcome is not Outcome.REJECTED]
-    last = max((record.sent for record in sent if record.sent is not None), default=0)
-    at_last = sum(record.ended is None or record.ended > last for record in sent)
-    stays = [(record.sent or 0, record.ended) for record in sent]
-    waits = [(record.sent or 0, get_first(record) or record.ended) for record in sent]
-    return Backlog(count_peak(stays), at_last, count_peak(waits))
+    rows = zip(columns.outcomes, columns.get("sent"), columns.get("first"), columns.get("ended"), strict=True)
+    sent: list[Ticks] = []
+    answered: list[Ticks] = []
+    ended: list[Ticks] = []
+    for code, start, first, stop in rows:
+        if start != MISSING and code != NEVER_SENT:
+            sent.append(start)
+            ended.append(FOREVER if stop == MISSING else stop)
+            answered.append(ended[-1] if first == MISSING else first)
+    for times in (sent, answered, ended):
+        times.sort()
+    at_last = len(ended) - bisect_right(ended, sent[-1]) if sent else 0
+    return Backlog(count_peak(sent, ended), at_last, count_peak(sent, answered))
 
 
-def count_peak(stays: Iterable[tuple[Ticks, Ticks | None]]) -> int:
-    """Count the most stays that overlap; one that ends when another begins does not overlap it."""
-    changes: list[tuple[Ticks, int]] = []
-    for start, stop in stays:
-        changes.append((start, 1))
-        if stop is not None:
-            changes.append((stop, -1))
-    level = peak = 0
-    for _, change in sorted(changes):
-        level += change
-        peak = max(peak, level)
+def count_peak(starts: Sequence[Ticks], stops: Sequence[Ticks]) -> int:
+    """Count the most stays that overlap, given their beginnings in order and their ends in order.
+
+    One that ends when another begins does not overlap it.
+    """
+    peak = over = 0
+    for begun, start in enumerate(starts, 1):
+        while over < begun and stops[over] <= start:
+            over += 1
+        if begun - over > peak:
+            peak = begun - over
     return peak

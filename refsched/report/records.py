@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import TextIO
 
-from refsched.record import Record, Server
+from refsched.record import Delivery, Record, Server
 from refsched.report.json_text import format_number
 from refsched.units import Ticks, to_seconds
 
@@ -18,20 +18,30 @@ def write_records(records: Iterable[Record], file: TextIO) -> None:
 
 def format_record(record: Record) -> str:
     """Write one record, leaving out what is not known."""
-    deliveries = ", ".join(f"[{seconds(each.at)}, {json.dumps(each.tokens)}]" for each in record.deliveries)
+    deliveries = ", ".join(map(format_delivery, record.deliveries))
     fields = {
         "id": json.dumps(record.id),
+        "clock": "null" if record.clock == "run" else json.dumps(record.clock),
         "planned_s": seconds(record.planned),
         "sent_s": seconds(record.sent),
         "prompt_tokens": json.dumps(record.prompt_tokens),
         "outcome": json.dumps(record.outcome.value),
         "deliveries": f"[{deliveries}]",
         "ended_s": seconds(record.ended),
+        "output_tokens": json.dumps(record.output_tokens),
+        "token_source": json.dumps(record.token_source),
         "group": json.dumps(record.group) if record.group else "null",
+        "timeout_s": seconds(record.timeout),
         "server": format_server(record.server),
         "reason": json.dumps(record.reason),
     }
     return "{" + ", ".join(f'"{name}": {text}' for name, text in fields.items() if text != "null") + "}"
+
+
+def format_delivery(delivery: Delivery) -> str:
+    """Write one delivery; its kind is left out where it is content."""
+    kind = "" if delivery.kind == "content" else f", {json.dumps(delivery.kind)}"
+    return f"[{seconds(delivery.at)}, {json.dumps(delivery.tokens)}{kind}]"
 
 
 def format_server(server: Server) -> str:

@@ -9,6 +9,7 @@ client cancels. Then the rule itself runs, on its own lists, and the cohort is c
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from refsched.model import NOTHING, Entry, Work
 from refsched.record import Outcome
@@ -21,7 +22,7 @@ from refsched.scheduling.queues import Draft
 from refsched.simulation.ending import Ending
 from refsched.simulation.members import Members
 from refsched.simulation.observe import is_plain
-from refsched.simulation.step import Simulated, Stepper, count_to_reach
+from refsched.simulation.step import Stepper, Totals, count_to_reach
 from refsched.simulation.tally import RunTally
 from refsched.units import Blocks, Ticks, Tokens, ceil_div
 
@@ -45,21 +46,24 @@ class Cohort:
         self.others: list[Live] = []  # running requests that are no members, in running order
         self.is_counted = True  # whether the counts hold, or the rule's own lists
         self.runs = RunTally()
+        self.growths: dict[int, Ticks] = {}  # by number of decodes
+        self.take_records = stepper.take_records
         self.decoding: set[Live] = set()  # who decoded in the last iteration, or would have had the budget sufficed
 
-    def run(self) -> Simulated:
-        """Run to the end."""
-        stepper, ending = self.stepper, None
-        while ending is None:
-            if stepper.cancels and stepper.cancels[0][0] <= stepper.now:
-                self.write_out()
-            stepper.see_events()
-            self.count_anew()
-            if not stepper.progress.live:
-                ending = stepper.idle()
-            elif not self.try_iterations():
-                ending = self.run_rule()
-        return stepper.conclude(ending, self.runs.count)
+    def go_on(self) -> Ending | None:
+        """See what came; then run one iteration and all that repeat it, or let time pass."""
+        stepper = self.stepper
+        if stepper.cancels and stepper.cancels[0][0] <= stepper.now:
+            self.write_out()
+        stepper.see_events()
+        self.count_anew()
+        if not stepper.progress.live:
+            return stepper.idle()
+        return None if self.try_iterations() else self.run_rule()
+
+    def conclude(self, ending: Ending) -> Totals:
+        """Give the totals of the run."""
+        return replace(self.stepper.conclude(ending), events=self.runs.count)
 
     def run_rule(self) -> Ending | None:
         """Run one iteration by the rule itself, or find that it plans nothing."""
@@ -145,22 +149,28 @@ class Cohort:
         queues, size = self.queues, len(self.members)
         draft, cap = Draft(queues.token_budget - size), get_chunk_cap(queues)
         chunks = self.choose_chunks(draft.budget, cap) if self.others else []
-        growth = self.members.count_growth(1)
-        if chunks is None or draft.budget < 0 or growth + self.count_blocks(chunks) > self.pool.free:
+        growth = self.members.count_growth()
+        if chunks is None or draft.budget < 0:
+            return False
+        if growth + (self.count_blocks(chunks) if chunks else 0) > self.pool.free:
             return False
         self.take_blocks(growth)
         for live, count in chunks:
             self.pool.grow(live.id, live.computed + count)
             draft.add(live, count)
-        running = len(queues.running)
-        admit_waiting(queues, draft, cap)
-        admitted = draft.entries[len(chunks) :]
-        chunks += [(live, entry.count) for live, entry in zip(queues.running[running:], admitted, strict=True)]
+        admitted = self.admit(draft, cap) if queues.waiting else []
+        chunks += [(live, entry.count) for live, entry in zip(admitted, draft.entries[len(chunks) :], strict=True)]
         if chunks:
-            self.run_mixed(chunks, queues.running[running:])
+            self.run_mixed(chunks, admitted)
         elif size:
             self.run_decodes(growth, draft.budget)
         return bool(chunks or size)
+
+    def admit(self, draft: Draft, cap: Tokens) -> list[Live]:
+        """Admit waiting requests by the rule itself; return them in order."""
+        running = len(self.queues.running)
+        admit_waiting(self.queues, draft, cap)
+        return self.queues.running[running:]
 
     def choose_chunks(self, budget: Tokens, cap: Tokens) -> list[Chunk] | None:
         """Choose what each running request that is no member gets, or return None where order decides more.
@@ -187,8 +197,9 @@ class Cohort:
 
     def take_blocks(self, count: Blocks) -> None:
         """Take blocks for members; whose they are is written down when members are written out."""
-        self.pool.free -= count
-        self.pool.lowest_free = min(self.pool.lowest_free, self.pool.free)
+        if count:
+            self.pool.free -= count
+            self.pool.lowest_free = min(self.pool.lowest_free, self.pool.free)
 
     # DECODES ALONE
 
@@ -197,7 +208,7 @@ class Cohort:
         stepper, size = self.stepper, len(self.members)
         context = self.members.context
         duration = stepper.cost.duration(Work((), size, context))
-        longer = stepper.cost.duration(Work((), size, context + size)) - duration
+        longer = self.get_growth(size)
         most = self.members.count_fitting(self.pool.free + growth, self.members.count_ticks_to_end())
         count = self.count_until_event(duration, longer, most, budget)
         self.take_blocks(self.members.count_growth(count) - growth)
@@ -205,6 +216,16 @@ class Cohort:
         self.move_on(duration, longer, count, size)
         self.runs.add(start, stepper.now, (), (), False, True)
         self.retire_ended()
+
+    def get_growth(self, size: int) -> Ticks:
+        """Give how much longer each iteration of `size` decodes lasts than the one before.
+
+        By the affine contract it is the same for any context.
+        """
+        if size not in self.growths:
+            first, second = (self.stepper.cost.duration(Work((), size, size * times)) for times in (1, 2))
+            self.growths[size] = second - first
+        return self.growths[size]
 
     def count_until_event(self, duration: Ticks, growth: Ticks, most: int, budget: Tokens) -> int:
         """Count the iterations up to the first boundary at which something is seen that can change the plan.
@@ -224,20 +245,23 @@ class Cohort:
     def run_mixed(self, chunks: list[Chunk], admitted: list[Live]) -> None:
         """Run one iteration of the members' decodes beside chunks."""
         stepper, start, members = self.stepper, self.stepper.now, len(self.members)
-        self.start_decoding(live for live, count in chunks if self.is_decode(live.id, live.computed, count))
-        entries = tuple(Entry(live.id, live.computed, count) for live, count in chunks if live not in self.decoding)
-        emits = any(live.computed + count == live.known for live, count in chunks if live not in self.decoding)
-        self.move_on(stepper.cost.duration(self.count_work(chunks)), 0, 1, members + len(chunks))
+        self.start_decoding([live for live, count in chunks if count == 1 and live.is_decoding()])
+        prefills = [each for each in chunks if each[0] not in self.decoding]
+        entries = tuple([Entry(live.id, live.computed, count) for live, count in prefills])
+        emits = any([live.computed + count == live.known for live, count in prefills])
+        self.move_on(stepper.cost.duration(self.count_work(chunks, entries)), 0, 1, members + len(chunks))
         self.runs.add(start, stepper.now, (), entries, emits, True)
         self.retire_ended()
         counts = dict(chunks)
         self.others = [live for live in (*self.others, *admitted) if not self.settle_chunk(live, counts.get(live, 0))]
 
-    def count_work(self, chunks: list[Chunk]) -> Work:
-        """Count the work of the members' decodes and of chunks, some of which are decodes too."""
-        prefills = tuple((live.computed, count) for live, count in chunks if live not in self.decoding)
+    def count_work(self, chunks: list[Chunk], prefills: tuple[Entry, ...]) -> Work:
+        """Count the work of the members' decodes and of chunks, of which those that are no prefills are decodes too."""
+        work = tuple([(start, count) for _, start, count in prefills])
+        if len(prefills) == len(chunks):
+            return Work(work, len(self.members), self.members.context)
         decodes = [live.computed for live, _ in chunks if live in self.decoding]
-        return Work(prefills, len(self.members) + len(decodes), self.members.context + sum(decodes))
+        return Work(work, len(self.members) + len(decodes), self.members.context + sum(decodes))
 
     def settle_chunk(self, live: Live, count: Tokens) -> bool:
         """Count a chunk as computed; return True if the request thereby got a token, and so joined or ended."""

@@ -7,12 +7,14 @@ proxy for work [A16]; these models say what an iteration costs, and each says wh
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
 from refsched import spec
 from refsched.errors import InputError
 from refsched.model import Work, check_count
+from refsched.simulation.cost_file import CALIBRATION_FORMAT, read_calibration
 from refsched.units import TICKS_PER_SECOND, Ticks, Tokens, format_decimal, parse_time
 
 
@@ -142,7 +144,7 @@ def get_cost_model(name: str) -> CostModel:
     if name == "chunk":
         return ChunkCost()
     if name in BUILT_IN:
-        return parse_linear(spec.read_text(f"costs/{name}.json"), name)
+        return parse_file(spec.read_text(f"costs/{name}.json"), name)
     if not Path(name).is_file():
         raise InputError(
             f"no cost model and no file named {name!r}; built in are {', '.join(BUILT_IN)}", field="--cost"
@@ -151,17 +153,29 @@ def get_cost_model(name: str) -> CostModel:
         text = Path(name).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}", file=name) from None
-    return parse_linear(text, name)
+    return parse_file(text, name)
 
 
-def parse_linear(text: str, file: str) -> LinearCost:
-    """Read a linear model from JSON text; raise InputError naming the file and the field."""
+def parse_file(text: str, file: str) -> CostModel:
+    """Read a linear model or a calibration from JSON text; raise InputError naming the file and the field."""
+    page = parse_page(text, file)
+    return read_calibration(page, file) if page.get("schema") == CALIBRATION_FORMAT else read_linear(page, file)
+
+
+def parse_page(text: str, file: str) -> Mapping[str, object]:
+    """Read a JSON object with exact decimals; raise InputError for anything else."""
     try:
-        page = json.loads(text)
+        page = json.loads(text, parse_float=Decimal, parse_constant=Decimal)
     except (ValueError, RecursionError) as error:
         raise InputError(f"is not JSON: {error}", file=file) from None
-    if not isinstance(page, dict) or page.get("format") != COST_FORMAT:
-        raise InputError(f'is not a cost model: "format" is not "{COST_FORMAT}"', file=file)
+    return page if isinstance(page, dict) else {}
+
+
+def read_linear(page: Mapping[str, object], file: str) -> LinearCost:
+    """Read a linear model; raise InputError naming the field."""
+    if page.get("format") != COST_FORMAT:
+        formats = f'"format" is not "{COST_FORMAT}" and "schema" is not "{CALIBRATION_FORMAT}"'
+        raise InputError(f"is not a cost model: {formats}", file=file)
     unknown = sorted(page.keys() - {"format", "name", "label", *COEFFICIENTS})
     if unknown:
         raise InputError("is not a field of a linear cost model", file=file, field=unknown[0])

@@ -13,8 +13,9 @@ from refsched.model import Limits
 from refsched.record import Record
 from refsched.scheduling.engine import ReferenceEngine
 from refsched.simulation.cost import CostModel
+from refsched.simulation.intake import sort_offers
 from refsched.simulation.observe import Observer
-from refsched.simulation.step import OnEnd, Simulated, Stepper
+from refsched.simulation.step import OnEnd, Simulated, Stepper, Totals, run_to_end
 from refsched.units import Ticks
 from refsched.workload.offer import Offer
 
@@ -36,8 +37,9 @@ class Fleet:
     """Hold what a fleet gave: each member's run, and all records in order of offer."""
 
     members: tuple[Member, ...]
-    runs: tuple[Simulated, ...]
+    runs: tuple[Simulated | Totals, ...]
     records: tuple[Record, ...]
+    offered: tuple[int, ...] = ()  # requests sent to each member
 
 
 def run_fleet(
@@ -60,7 +62,8 @@ def collect(members: Sequence[Member], runs: Sequence[Simulated], offers: Sequen
     """Bring the records of all runs into order of offer."""
     records = {record.id: record for run in runs for record in run.records}
     ordered = sorted(offers, key=lambda offer: offer.at)
-    return Fleet(tuple(members), tuple(runs), tuple(records[offer.request.id] for offer in ordered))
+    offered = tuple(len(run.records) for run in runs)
+    return Fleet(tuple(members), tuple(runs), tuple(records[offer.request.id] for offer in ordered), offered)
 
 
 def split_by_group(offers: Sequence[Offer], groups: Sequence[str]) -> list[list[Offer]]:
@@ -87,22 +90,21 @@ def run_least_outstanding(
 ) -> Fleet:
     """Run replicas step by step, sending each offer to the one with the fewest outstanding requests at its arrival."""
     steppers = [Stepper(member.engine, member.limits, cost, (), on_end=on_end) for member in members]
-    for offer in sorted(offers, key=lambda offer: offer.at):
+    for offer in sort_offers(offers):
         for stepper in steppers:
             run_until(stepper, offer.at)
-        min(steppers, key=lambda stepper: count_outstanding(stepper, offer.at)).add(offer)
-    return collect(members, [stepper.run() for stepper in steppers], offers)
+        min(steppers, key=lambda stepper: count_outstanding(stepper, offer.at)).intake.add(offer)
+    return collect(members, [run_to_end(stepper) for stepper in steppers], offers)
 
 
 def run_until(stepper: Stepper, at: Ticks) -> None:
     """Run every iteration that starts before `at`: nothing that arrives then can change it."""
-    while stepper.now < at and (stepper.progress.live or stepper.arrived < len(stepper.offers)):
+    while stepper.now < at and (stepper.progress.live or stepper.intake.queue):
         if stepper.go_on() is not None:
             break
 
 
 def count_outstanding(stepper: Stepper, at: Ticks) -> int:
     """Count the requests sent to an engine that have not ended by `at`; those of an iteration still running count."""
-    waiting = len(stepper.offers) - stepper.arrived
     ending = len(stepper.last.finished) if stepper.last is not None and stepper.last.end > at else 0
-    return len(stepper.progress.live) + waiting + ending
+    return len(stepper.progress.live) + len(stepper.intake.queue) + ending

@@ -7,16 +7,17 @@ decodes of vLLM V1's rule as one, so that an iteration costs the same for any nu
 by a cost model, a rule or a foreign engine, every iteration is stepped.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from refsched.model import NOTHING, Iteration, Limits
+from refsched.model import Iteration, Limits
+from refsched.record import Record
 from refsched.scheduling.engine import Engine, ReferenceEngine
 from refsched.scheduling.repeats import advance, count_repeats
 from refsched.simulation.cohort import Cohort, is_cohort_rule
 from refsched.simulation.cost import CostModel
 from refsched.simulation.ending import Ending
 from refsched.simulation.observe import Observer, is_plain, move_plan, move_work
-from refsched.simulation.step import OnEnd, Simulated, Stepper, simulate
+from refsched.simulation.step import OnEnd, Runner, Simulated, Stepper, Totals, run_to_end
 from refsched.units import Ticks
 from refsched.workload.offer import Offer
 
@@ -31,12 +32,48 @@ def leap(
     on_end: OnEnd | None = None,
 ) -> Simulated:
     """Run `offers` through `engine` as `simulate` does, leaping where the plan surely repeats; raise what it raises."""
-    if not cost.affine or not isinstance(engine, ReferenceEngine):
-        return simulate(engine, limits, cost, offers, observers, stop, on_end)
-    stepper = Stepper(engine, limits, cost, offers, observers, stop, on_end)
-    if is_cohort_rule(engine) and not observers:
-        return Cohort(stepper, engine).run()
-    return Leaper(stepper, engine).run()
+    return run_to_end(make_runner(Stepper(engine, limits, cost, offers, observers, stop, on_end)))
+
+
+def leap_through(
+    engine: Engine, limits: Limits, cost: CostModel, offers: Iterator[Offer], on_end: OnEnd | None = None
+) -> "PassingRun":
+    """Run offers that are read as the run goes on; iterate what this returns to get each Record as its request ends.
+
+    Nothing is kept but live requests and, for the ends of iterations, their progressions. Raise what `leap` raises.
+    """
+    return PassingRun(make_runner(Stepper(engine, limits, cost, offers, on_end=on_end)))
+
+
+class PassingRun:
+    """Give the records of a run as they come; `totals` are there when all have been given."""
+
+    def __init__(self, runner: Runner):
+        self.runner = runner
+        self.totals: Totals | None = None
+
+    def get_totals(self) -> Totals:
+        """Give the totals; the records must all have been taken."""
+        assert self.totals is not None, "the run is not over"
+        return self.totals
+
+    def __iter__(self) -> Iterator[Record]:
+        ending = None
+        while ending is None:
+            ending = self.runner.go_on()
+            yield from (record for _, record in self.runner.take_records())
+        self.totals = self.runner.conclude(ending)
+        yield from (record for _, record in self.runner.take_records())
+
+
+def make_runner(stepper: Stepper) -> Runner:
+    """Choose the quickest way to run what a stepper would run."""
+    engine = stepper.engine
+    if not stepper.cost.affine or not isinstance(engine, ReferenceEngine):
+        return stepper
+    if is_cohort_rule(engine) and not stepper.observers:
+        return Cohort(stepper, engine)
+    return Leaper(stepper, engine)
 
 
 class Leaper:
@@ -44,20 +81,17 @@ class Leaper:
 
     def __init__(self, stepper: Stepper, engine: ReferenceEngine):
         self.stepper, self.engine = stepper, engine
+        self.conclude, self.take_records = stepper.conclude, stepper.take_records
 
-    def run(self) -> Simulated:
-        """Run to the end."""
-        stepper, ending = self.stepper, None
-        while ending is None:
-            stepper.see_events()
-            plan = stepper.engine.plan() if stepper.progress.live else NOTHING
-            if plan.entries or plan.preempted or plan.rejected:
-                ending = stepper.run_iteration(plan) or self.repeat()
-            else:
-                ending = stepper.idle()
-        return stepper.conclude(ending, stepper.counter.total())
+    def go_on(self) -> Ending | None:
+        """Run one iteration, or let time pass; then leap over what repeats it."""
+        before = len(self.stepper.ends)
+        ending = self.stepper.go_on()
+        if ending is None and len(self.stepper.ends) > before:
+            self.repeat()
+        return ending
 
-    def repeat(self) -> Ending | None:
+    def repeat(self) -> None:
         """Leap over the iterations that surely repeat the last one and end before anything else can happen."""
         last = self.stepper.last
         if last is not None and not last.finished and last.plan.entries and is_plain(last.plan):
@@ -66,7 +100,6 @@ class Leaper:
             count = self.stepper.count_until_event(duration, growth, self.count_repeats(last))
             if count > 0:
                 self.leap_over(last, count, duration, growth)
-        return None
 
     def count_repeats(self, last: Iteration) -> int:
         """Count how often the last plan surely repeats: by the books of the driver, and by the rule and its pool."""

@@ -59,11 +59,16 @@ class Members:
             self.growers[(self.tick - live.computed) % self.block_size] -= 1
             del self.joined[live]
 
-    def count_growth(self, ticks: int) -> Blocks:
+    def count_growth(self, ticks: int = 1) -> Blocks:
         """Count the blocks that the members take in the next `ticks` ticks: whole cycles, and residue by residue."""
-        cycles, rest = divmod(ticks, self.block_size)
-        after = sum(self.growers[(self.tick + each) % self.block_size] for each in range(rest))
-        return cycles * len(self.joined) + after
+        size, growers = self.block_size, self.growers
+        first = self.tick % size
+        if ticks == 1:
+            return growers[first]
+        cycles, rest = divmod(ticks, size)
+        return (
+            cycles * len(self.joined) + sum(growers[first : first + rest]) + sum(growers[: max(0, first + rest - size)])
+        )
 
     def count_fitting(self, room: Blocks, most: int) -> int:
         """Count the ticks, up to `most`, that together take no more than `room` blocks."""

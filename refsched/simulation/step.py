@@ -9,14 +9,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import isqrt
+from operator import itemgetter
+from typing import Protocol
 
 from refsched.errors import InputError
-from refsched.model import NOTHING, Cancelled, Event, Iteration, Limits, Plan, Submitted
+from refsched.model import NOTHING, Cancelled, Event, Iteration, Limits, Plan, Planned, Submitted
 from refsched.record import Deliveries, IterationEnds, IterationRanges, Outcome, Record, Server
 from refsched.scheduling.engine import Engine
 from refsched.scheduling.progress import Course, Progress
 from refsched.simulation.cost import CostModel
 from refsched.simulation.ending import Ending, Watch, explain_blocked
+from refsched.simulation.intake import Intake
 from refsched.simulation.observe import Observer, RunCounter, tell_repeats
 from refsched.units import Ticks, ceil_div
 from refsched.workload.offer import Offer
@@ -26,16 +29,36 @@ OnEnd = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
-    """Hold what a run gave: its ending, one Record for every request offered (in order of offer), its totals."""
+class Totals:
+    """Hold how a run ended, and its totals."""
 
     ending: Ending
-    records: tuple[Record, ...]
     iterations: int
     events: int  # maximal runs of repeating iterations: the length of the Timeline
     entries: int  # planned entries over all iterations: request-steps
     preemptions: int
     makespan: Ticks  # end of the last iteration
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """Hold what a run gave: its totals, and one Record for every request offered, in order of offer."""
+
+    ending: Ending
+    records: tuple[Record, ...]
+    iterations: int
+    events: int
+    entries: int
+    preemptions: int
+    makespan: Ticks
+
+
+class Runner(Protocol):
+    """Be a run: go on until an ending comes, then conclude."""
+
+    def go_on(self) -> Ending | None: ...
+    def conclude(self, ending: Ending) -> Totals: ...
+    def take_records(self) -> list[tuple[int, Record]]: ...
 
 
 def simulate(
@@ -52,7 +75,18 @@ def simulate(
     `stop` is a dialect's choice of where max_len ends a request (None: as the engine says, else where it is reached).
     `on_end` is called whenever a request ends. Raise EngineError if the engine plans what cannot be carried out.
     """
-    return Stepper(engine, limits, cost, offers, observers, stop, on_end).run()
+    return run_to_end(Stepper(engine, limits, cost, offers, observers, stop, on_end))
+
+
+def run_to_end(runner: Runner) -> Simulated:
+    """Run to the end, and bring the records into order of offer."""
+    ending = None
+    while ending is None:
+        ending = runner.go_on()
+    totals = runner.conclude(ending)
+    records = tuple(record for _, record in sorted(runner.take_records(), key=itemgetter(0)))
+    counts = (totals.iterations, totals.events, totals.entries, totals.preemptions, totals.makespan)
+    return Simulated(totals.ending, records, *counts)
 
 
 class Stepper:
@@ -70,11 +104,10 @@ class Stepper:
     ):
         self.engine, self.limits, self.cost, self.observers = engine, limits, cost, observers
         self.on_end = on_end
-        self.offers = sorted(offers, key=lambda offer: offer.at)  # stable: equal times keep their order
-        self.place = {offer.request.id: place for place, offer in enumerate(self.offers)}
-        self.records: list[Record | None] = [None] * len(self.offers)
-        self.arrived = 0
-        self.cancels: list[tuple[Ticks, int]] = []
+        self.intake = Intake(offers)
+        self.open: dict[str, tuple[int, Offer]] = {}  # live requests: number and offer
+        self.records: list[tuple[int, Record]] = []  # of requests that ended, with their numbers
+        self.cancels: list[tuple[Ticks, int, str]] = []
         self.progress = Progress(limits, stop or str(getattr(engine, "stop", "reaches")))
         self.watch = Watch()
         self.now: Ticks = 0
@@ -82,15 +115,6 @@ class Stepper:
         self.last: Iteration | None = None
         self.counter = RunCounter()
         self.entries = self.preemptions = 0
-        if len(self.place) != len(self.offers):
-            raise InputError("two offers have the same request id", field="id")
-
-    def run(self) -> Simulated:
-        """Plan, run, deliver, until nothing is left or nothing can go on."""
-        ending = None
-        while ending is None:
-            ending = self.go_on()
-        return self.conclude(ending, self.counter.total())
 
     def go_on(self) -> Ending | None:
         """See what came, then run one iteration or let time pass; return how the run ended, if it did."""
@@ -100,19 +124,11 @@ class Stepper:
             return self.run_iteration(plan)
         return self.idle()
 
-    def add(self, offer: Offer) -> None:
-        """Add an offer that comes after all others; raise InputError where its name is taken."""
-        if offer.request.id in self.place:
-            raise InputError("two offers have the same request id", field="id")
-        self.place[offer.request.id] = len(self.offers)
-        self.offers.append(offer)
-        self.records.append(None)
-
     # WHAT COMES FROM OUTSIDE
 
     def next_event(self) -> Ticks | None:
         """Give the time of the next arrival or cancellation, if one is left."""
-        arrival = self.offers[self.arrived].at if self.arrived < len(self.offers) else None
+        arrival = self.intake.peek()
         if not self.cancels:
             return arrival
         return self.cancels[0][0] if arrival is None else min(arrival, self.cancels[0][0])
@@ -122,30 +138,31 @@ class Stepper:
         while (at := self.next_event()) is not None and at <= self.now:
             self.watch.forget()
             if self.cancels and self.cancels[0][0] == at:
-                self.cancel(heappop(self.cancels)[1])
+                self.cancel(heappop(self.cancels)[2], at)
             else:
-                self.arrive(self.arrived)
-                self.arrived += 1
+                self.arrive(*self.intake.take())
 
-    def arrive(self, place: int) -> None:
-        """Submit an offer; if it is refused, that is its whole record."""
-        offer = self.offers[place]
+    def arrive(self, number: int, offer: Offer) -> None:
+        """Submit an offer; if it is refused, that is its whole record. Raise InputError where its name is live."""
+        id = offer.request.id
+        if id in self.open:
+            raise InputError(f"two live requests are named {id}", field="id")
         reason = self.engine.submit(offer.request)
         self.tell(Submitted(offer.request, reason))
         if reason is not None:
-            self.records[place] = make_record(offer, Outcome.REJECTED, ended=offer.at, reason=reason)
+            self.keep(number, make_record(offer, Outcome.REJECTED, ended=offer.at, reason=reason))
             return
         self.progress.start(offer.request)
+        self.open[id] = number, offer
         if offer.cancel_at is not None:
-            heappush(self.cancels, (offer.cancel_at, place))
+            heappush(self.cancels, (offer.cancel_at, number, id))
 
-    def cancel(self, place: int) -> None:
+    def cancel(self, id: str, at: Ticks) -> None:
         """Cancel a request that is still live; one that has ended does not care."""
-        offer = self.offers[place]
-        if offer.request.id in self.progress.live:
-            self.engine.cancel(offer.request.id)
-            self.tell(Cancelled(offer.request.id))
-            self.retire(offer.request.id, Outcome.CANCELLED, offer.cancel_at)
+        if id in self.progress.live:
+            self.engine.cancel(id)
+            self.tell(Cancelled(id))
+            self.retire(id, Outcome.CANCELLED, at)
 
     def idle(self) -> Ending | None:
         """Let time pass to the next event; with none left the run is over."""
@@ -153,7 +170,10 @@ class Stepper:
         if at is not None:
             self.now = max(self.now, at)
             return None
-        return self.end("stuck") if self.progress.live else self.end("done")
+        if not self.progress.live:
+            return self.end("done")
+        self.tell(Planned(NOTHING))
+        return self.end("stuck")
 
     # ONE ITERATION
 
@@ -206,6 +226,11 @@ class Stepper:
 
     # BOOKS
 
+    def take_records(self) -> list[tuple[int, Record]]:
+        """Take the records of those who ended since the last time, with the numbers of their offers."""
+        records, self.records = self.records, []
+        return records
+
     def tell(self, event: Event) -> None:
         """Tell the observers what came from outside."""
         for observer in self.observers:
@@ -213,8 +238,12 @@ class Stepper:
 
     def retire(self, id: str, outcome: Outcome, ended: Ticks | None, reason: str | None = None) -> None:
         """Write the record of a request that has ended."""
-        place, course = self.place[id], self.progress.end(id)
-        self.records[place] = self.make_record(self.offers[place], outcome, course, ended, reason)
+        number, offer = self.open.pop(id)
+        self.keep(number, self.make_record(offer, outcome, self.progress.end(id), ended, reason))
+
+    def keep(self, number: int, record: Record) -> None:
+        """Keep the record of a request that has ended."""
+        self.records.append((number, record))
         if self.on_end is not None:
             self.on_end()
 
@@ -231,19 +260,18 @@ class Stepper:
     def end(self, kind: str, period: int | None = None) -> Ending:
         """Say how the run ended, and who is blocked by what if it could not go on."""
         state = self.engine.state()
-        live = [(self.offers[self.place[id]].request, course.known) for id, course in self.progress.live.items()]
+        live = [(self.open[id][1].request, course.known) for id, course in self.progress.live.items()]
         return Ending(
             kind, len(self.ends), period, state.free, explain_blocked(state, self.limits, live, self.progress.stop)
         )
 
-    def conclude(self, ending: Ending, events: int) -> Simulated:
-        """Account for every request offered, the unfinished and the never sent included."""
+    def conclude(self, ending: Ending) -> Totals:
+        """Account for every request that is still live, and give the totals; a run ends with nothing to come."""
         reasons = {each.id: each.sentence() for each in ending.blocked}
         for id in list(self.progress.live):
             self.retire(id, Outcome.UNFINISHED, None, reasons.get(id))
-        records = tuple(record for record in self.records if record is not None)  # a run ends with nothing to come
-        totals = (len(self.ends), events, self.entries, self.preemptions, self.ends.last)
-        return Simulated(ending, records, *totals)
+        events = self.counter.total()
+        return Totals(ending, len(self.ends), events, self.entries, self.preemptions, self.ends.last)
 
 
 def count_to_reach(gap: Ticks, duration: Ticks, growth: Ticks) -> int:

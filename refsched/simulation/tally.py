@@ -23,5 +23,5 @@ class RunTally:
         """Count an iteration (or several that repeat it) to the open run, or open another."""
         goes_on = plain and not emits and self.last == (start, self.version, served, chunks)
         self.count += not goes_on
-        moved = tuple(Entry(id, first + count, count) for id, first, count in chunks)
+        moved = tuple([Entry(id, first + count, count) for id, first, count in chunks]) if chunks else ()
         self.last = (end, self.version, served, moved) if plain and not emits else None

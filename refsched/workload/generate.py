@@ -7,6 +7,7 @@ whole (prompt, output) rows of a file. `group` names the requests' group. The fi
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import repeat
 from typing import TypeAlias
@@ -20,7 +21,7 @@ from refsched.workload.lengths import take_lengths
 from refsched.workload.offer import Offer, Workload
 from refsched.workload.servegen import draw_servegen
 from refsched.workload.settings import Settings, parse_settings, parse_whole
-from refsched.workload.spacing import write_rate_note
+from refsched.workload.spacing import Spacing, compute_spacing, write_rate_note
 
 MOST_REQUESTS = 10**8
 FASTEST = 10**9  # requests a second
@@ -36,20 +37,34 @@ def generate(text: str, seed: int) -> Workload:
             return draw_servegen(text, settings, seed)
         if kind not in ARRIVALS:
             raise InputError(f"{kind!r} is not one of {', '.join(KINDS)}")
-        return _draw(text, ARRIVALS[kind], settings, seed)
+        offers = tuple(_draw(ARRIVALS[kind], settings, seed))
+    except InputError as error:
+        raise error.at(file=text) from None
+    spacing = compute_spacing(offer.at for offer in offers)
+    return replace(describe_drawn(text, seed, spacing, len(offers)), offers=offers)
+
+
+def draw_one_by_one(text: str, seed: int) -> Iterator[Offer]:
+    """Generate the same offers, one at a time; raise InputError naming the setting that is wrong, at once."""
+    try:
+        kind, settings = parse_settings(text)
+        return _draw(ARRIVALS[kind], settings, seed)
     except InputError as error:
         raise error.at(file=text) from None
 
 
-def _draw(text: str, arrivals: Arrivals, settings: Settings, seed: int) -> Workload:
+def describe_drawn(text: str, seed: int, spacing: Spacing, rows: int) -> Workload:
+    """Say what was generated, offers apart."""
+    return Workload(text, "generator", (), write_rate_note(spacing), {"generator": text, "seed": seed, "rows": rows})
+
+
+def _draw(arrivals: Arrivals, settings: Settings, seed: int) -> Iterator[Offer]:
     n = settings.take("n", parse_n)
     group = settings.take("group", str, "")
     times = arrivals(settings, n, seed, group)
     draw = take_lengths(settings, seed, group)
     settings.check_all_taken()
-    offers = tuple(Offer(at, Request(f"r{k}", *draw()), group) for k, at in enumerate(times))
-    notes = write_rate_note([offer.at for offer in offers])
-    return Workload(text, "generator", offers, notes, {"generator": text, "seed": seed, "rows": n})
+    return (Offer(at, Request(f"r{k}", *draw()), group) for k, at in enumerate(times))
 
 
 def parse_n(text: str) -> int:

@@ -24,16 +24,27 @@ def load_workload(text: str, seed: int = 0, first: int | None = None, ties: str 
     what a file's equal times become: `raw`, `spread` or `scatter`.
     """
     options = ReadOptions(first, ties, seed)
-    kind = _GENERATOR.match(text)
+    kind = split_kind(text)
     if text in SCENARIOS:
         return keep_first(get_scenario(text, seed), first)
-    if kind and kind[1] in KINDS:
+    if kind in KINDS:
         return keep_first(generate(text, seed), first)
-    if not os.path.exists(text):
-        raise InputError(_explain(text, kind[1] if kind else None))
+    if not is_file(text):
+        raise InputError(_explain(text, kind))
     if is_servegen(text):
         return _draw_trace(text, seed, first)
     return read_workload(text, options)
+
+
+def split_kind(text: str) -> str | None:
+    """Give the word before a colon, which names a generator's kind if it is one."""
+    kind = _GENERATOR.match(text)
+    return kind[1] if kind else None
+
+
+def is_file(text: str) -> bool:
+    """Tell whether the text names a file, and neither a scenario nor a generator."""
+    return text not in SCENARIOS and split_kind(text) not in KINDS and os.path.exists(text)
 
 
 def keep_first(workload: Workload, first: int | None) -> Workload:

@@ -24,7 +24,7 @@ from refsched.workload.formats.servegen import Table, Window, read_tables, read_
 from refsched.workload.lengths import Pair, take_lengths
 from refsched.workload.offer import Offer, Workload
 from refsched.workload.settings import Settings, parse_whole
-from refsched.workload.spacing import write_rate_note
+from refsched.workload.spacing import compute_spacing, write_rate_note
 
 MOST_REQUESTS = 10**8
 GAPS: Mapping[str, Callable[[Window], Draw]] = {
@@ -46,7 +46,7 @@ def draw_servegen(text: str, settings: Settings, seed: int) -> Workload:
     _check_total(chosen, n)
     offers = tuple(islice(draw_offers(chosen, pair_of, seed, group), n))
     source["rows"] = len(offers)
-    notes = (_describe(chosen), *write_rate_note([offer.at for offer in offers]))
+    notes = (_describe(chosen), *write_rate_note(compute_spacing(offer.at for offer in offers)))
     return Workload(text, "servegen", offers, notes, source)
 
 

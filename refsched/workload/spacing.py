@@ -1,6 +1,6 @@
 """How arrivals are spaced: mean gap, exact variance of the gaps, longest gap, ties."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
@@ -18,15 +18,44 @@ class Spacing:
     ties: int  # gaps of 0
 
 
-def compute_spacing(times: Sequence[Ticks]) -> Spacing:
+def compute_spacing(times: Iterable[Ticks]) -> Spacing:
     """Compute the spacing of arrivals in order of time."""
-    gaps = [after - before for before, after in zip(times, times[1:], strict=False)]
-    if not gaps:
-        return Spacing(None, None, 0, 0)
-    total = times[-1] - times[0]
-    squares = sum(gap * gap for gap in gaps)
-    cv_squared = Fraction(len(gaps) * squares - total * total, total * total) if total else None
-    return Spacing(Fraction(total, len(gaps)), cv_squared, max(gaps), gaps.count(0))
+    spacer = Spacer()
+    for at in times:
+        spacer.add(at)
+    return spacer.describe()
+
+
+class Spacer:
+    """Sum up the spacing of arrivals that come one at a time, in order."""
+
+    def __init__(self) -> None:
+        self.first: Ticks | None = None
+        self.last: Ticks = 0
+        self.gaps = self.squares = self.ties = 0
+        self.longest: Ticks = 0
+
+    def add(self, at: Ticks) -> None:
+        """Take one arrival."""
+        if self.first is None:
+            self.first = self.last = at
+            return
+        gap = at - self.last
+        self.gaps, self.squares, self.last = self.gaps + 1, self.squares + gap * gap, at
+        self.ties += gap == 0
+        self.longest = max(self.longest, gap)
+
+    def count(self) -> int:
+        """Count the arrivals that came."""
+        return 0 if self.first is None else self.gaps + 1
+
+    def describe(self) -> Spacing:
+        """Describe what came so far."""
+        if not self.gaps:
+            return Spacing(None, None, 0, 0)
+        total = self.last - (self.first or 0)
+        cv_squared = Fraction(self.gaps * self.squares - total * total, total * total) if total else None
+        return Spacing(Fraction(total, self.gaps), cv_squared, self.longest, self.ties)
 
 
 def write_root(square: Fraction, places: int) -> str:
@@ -35,9 +64,8 @@ def write_root(square: Fraction, places: int) -> str:
     return round_decimal(Fraction((doubled + 1) // 2, 10**places), places)
 
 
-def write_rate_note(times: Sequence[Ticks]) -> tuple[str, ...]:
+def write_rate_note(spacing: Spacing) -> tuple[str, ...]:
     """Say which rate and which CV of the gaps the arrivals came to; nothing where these are undefined."""
-    spacing = compute_spacing(times)
     if spacing.mean_gap is None or spacing.cv_squared is None:
         return ()
     rate = round_decimal(TICKS_PER_SECOND / spacing.mean_gap, 4)

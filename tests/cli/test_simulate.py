@@ -88,6 +88,15 @@ def test_a_stuck_run_says_why_and_returns_1(shell: Shell, tmp_path: Path) -> Non
     assert "stuck" in out and "a holds 2 blocks" in out and "lacks 1 blocks" in out
 
 
+def test_the_trace_of_a_stuck_run_is_judged_stuck(shell: Shell, tmp_path: Path) -> None:
+    rows = ({"arrival_s": 0, "prompt_tokens": 1, "output_tokens": 4, "id": id} for id in "ab")
+    path = str(tmp_path / "trace.jsonl")
+    shell.run("simulate", write_jsonl(tmp_path, *rows), *SMALL, *STUCK, "--trace", path)
+    code, out, _ = shell.run("check", f"trace:{path}", "--json", "-")
+    verdict = json.loads(out)
+    assert (code, verdict["relation"], verdict["liveness"]) == (1, "exact", "stuck")
+
+
 def test_a_livelock_says_why_and_returns_1(shell: Shell, tmp_path: Path) -> None:
     file = write_jsonl(tmp_path, {"arrival_s": 0, "prompt_tokens": 10, "output_tokens": 1})
     engine = "vllm-v1,admission_gate=chunk,impossible=admit"

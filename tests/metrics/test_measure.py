@@ -128,8 +128,8 @@ def test_ranges_over_iteration_ends_measure_like_written_out_deliveries(
     lengths: list[int], edges: list[list[int]]
 ) -> None:
     ends = IterationEnds()
-    for length in lengths:
-        ends.add(ends.last, length)
+    for length in lengths[:4]:  # progressions of three, with a pause before every second
+        ends.add(ends.last + length % 2, length, lengths[length % 12] % 3, 3)
     lazy, plain = [], []
     for cuts in edges:
         ordered = sorted(cuts)[: len(cuts) // 2 * 2]
@@ -145,3 +145,24 @@ def test_ranges_over_iteration_ends_measure_like_written_out_deliveries(
             compute_tpot(written),
             compute_total(written),
         )
+
+
+def test_ends_beyond_eight_bytes_are_kept_all_the_same() -> None:
+    ends = IterationEnds()
+    for start in (0, 10**19, 3 * 10**19):
+        ends.add(start, 10**18, 5, 3)
+    assert list(ends) == [
+        start + done * 10**18 + 5 * (done * (done - 1) // 2) for start in (0, 10**19, 3 * 10**19) for done in (1, 2, 3)
+    ]
+    assert [ends[number] for number in range(9)] == list(ends)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(0, 3), st.integers(1, 5)), max_size=6),
+    st.integers(0, 200),
+)
+def test_iterations_that_ended_by_a_time_are_counted(parts: list[tuple[int, int, int, int]], at: int) -> None:
+    ends = IterationEnds()
+    for pause, duration, growth, count in parts:
+        ends.add(ends.last + pause, duration, growth, count)
+    assert ends.count_ended_by(at) == sum(end <= at for end in ends)

@@ -1,13 +1,10 @@
-"""What pyproject.toml and the package must agree on, and the command that is not built yet."""
+"""What pyproject.toml and the package must agree on."""
 
 import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import refsched
-import refsched_gpu.__main__
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -28,11 +25,3 @@ def test_every_extra_has_its_reason_beside_it() -> None:
     for requirements in PROJECT["project"]["optional-dependencies"].values():
         for requirement in requirements:
             assert re.search(rf'"{re.escape(requirement)}".*# \w+', text), requirement
-
-
-def test_calibrating_says_in_one_line_that_it_is_not_built(capsys: pytest.CaptureFixture[str]) -> None:
-    assert refsched_gpu.__main__.main() == 6
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert "not built yet" in err

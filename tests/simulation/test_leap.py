@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refsched.conformance.corpus import get_vector, list_vectors
 from refsched.dialect import get_dialect, list_dialects
 from refsched.errors import EngineError
 from refsched.metrics.measure import measure
-from refsched.model import Limits, Work
+from refsched.model import Limits, Planned, Submitted, Work
 from refsched.scheduling import repeats
 from refsched.scheduling.engine import ReferenceEngine
 from refsched.scheduling.progress import Progress
@@ -21,6 +22,7 @@ from refsched.simulation.leap import leap
 from refsched.simulation.members import Members
 from refsched.simulation.observe import TimelineRecorder
 from refsched.simulation.step import Simulated, count_to_reach, simulate
+from refsched.units import TICKS_PER_SECOND
 from refsched.workload.load import load_workload
 from refsched.workload.offer import Offer
 from refsched.workload.scenarios import SCENARIOS, get_scenario
@@ -262,3 +264,21 @@ def test_built_in_scenarios_are_equal(name: str) -> None:
     for rule in ("vllm-v1", "document-a", "static"):
         limits = Limits(2048, 8, block_size=16, num_blocks=2000)
         check_equal(rule, limits, A100, list(get_scenario(name).offers)[:60])
+
+
+def make_corpus_offers(id: str) -> list[Offer]:
+    """Offer what a vector submits, each at the iteration before which it is submitted."""
+    offers, iterations = [], 0
+    for event in get_vector(id).events:
+        if isinstance(event, Submitted):
+            offers.append(Offer(iterations * TICKS_PER_SECOND, event.request))
+        iterations += isinstance(event, Planned)
+    return offers
+
+
+@pytest.mark.parametrize("id", [id for id in list_vectors() if id.startswith("plans/")])
+def test_every_scenario_of_the_corpus_is_equal(id: str) -> None:
+    trace = get_vector(id)
+    options = {name: value for name, value in trace.dialect.items() if name not in ("name", "note")}
+    for cost in (UnitCost(), A100):
+        check_equal(str(trace.dialect["name"]), trace.limits, cost, make_corpus_offers(id), **options)

@@ -1,18 +1,17 @@
-"""What holds for every policy and every workload; each property also fails for a rule that is broken on purpose."""
+"""What holds for every policy and every workload, and what only for continuous batching.
 
-import random
-from collections.abc import Iterator
+Broken copies of every rule are noticed in tests/scheduling/test_policies_properties.py.
+"""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from refsched.dialect import get_dialect, list_dialects
-from refsched.errors import EngineError
 from refsched.model import Entry, Limits, Plan, Request
 from refsched.record import Outcome, Record
 from refsched.scheduling.engine import ReferenceEngine
-from refsched.scheduling.policies import POLICIES, Policy
+from refsched.scheduling.policies import POLICIES
 from refsched.scheduling.queues import Queues
 from refsched.units import TICKS_PER_SECOND
 from refsched.workload.offer import Offer
@@ -64,108 +63,6 @@ def test_rules_that_preempt_or_reserve_finish_everything_that_fits(
     run = run_checked(rule, limits, make_offers(asked))
     assert run.ending.kind == "done"
     assert all(record.outcome is not Outcome.UNFINISHED for record in run.records)
-
-
-# BROKEN ON PURPOSE
-
-
-def over_budget(policy: Policy) -> Policy:
-    """Count one token too few of the budget."""
-
-    def select(queues: Queues) -> Plan:
-        queues.token_budget += 1
-        plan = policy(queues)
-        queues.token_budget -= 1
-        return plan
-
-    return select
-
-
-def over_sequences(policy: Policy) -> Policy:
-    """Let one sequence too many run."""
-
-    def select(queues: Queues) -> Plan:
-        queues.max_seqs += 1
-        plan = policy(queues)
-        queues.max_seqs -= 1
-        return plan
-
-    return select
-
-
-def forgetting_blocks(policy: Policy) -> Policy:
-    """Lose a block of somebody who holds one."""
-
-    def select(queues: Queues) -> Plan:
-        plan = policy(queues)
-        if queues.pool.held:
-            queues.pool.held[next(iter(queues.pool.held))] -= 1
-        return plan
-
-    return select
-
-
-def planning_twice(policy: Policy) -> Policy:
-    """Plan the first entry twice."""
-
-    def select(queues: Queues) -> Plan:
-        plan = policy(queues)
-        return Plan(plan.entries[:1] + plan.entries, plan.preempted)
-
-    return select
-
-
-def skipping_a_token(policy: Policy) -> Policy:
-    """Start every chunk one token late."""
-
-    def select(queues: Queues) -> Plan:
-        plan = policy(queues)
-        late = tuple(
-            Entry(id, start + 1, count - 1) if count > 1 else Entry(id, start, count)
-            for id, start, count in plan.entries
-        )
-        return Plan(late, plan.preempted)
-
-    return select
-
-
-def planning_nothing(policy: Policy) -> Policy:
-    """Plan an entry of no tokens for everybody who waits."""
-
-    def select(queues: Queues) -> Plan:
-        plan = policy(queues)
-        waiting = tuple(Entry(live.id, live.computed, 0) for live in queues.waiting if live.computed == 0)
-        return Plan(plan.entries + waiting, plan.preempted)
-
-    return select
-
-
-BREAKAGES = [over_budget, over_sequences, forgetting_blocks, planning_twice, skipping_a_token, planning_nothing]
-
-
-def random_cases(count: int) -> Iterator[tuple[Limits, list[Offer]]]:
-    """Draw small cases from a fixed seed."""
-    for seed in range(count):
-        draw = random.Random(seed).randint
-        limits = Limits(draw(2, 8), draw(1, 3), block_size=draw(1, 3), num_blocks=draw(4, 10))
-        yield limits, make_offers([(draw(0, 3), draw(1, 6), draw(1, 6), None) for _ in range(draw(2, 5))])
-
-
-def is_noticed(rule: str, broken: Policy) -> bool:
-    """Tell whether any of 60 small cases fails."""
-    for limits, offers in random_cases(60):
-        try:
-            run_checked(rule, limits, offers, select=broken)
-        except (AssertionError, EngineError, KeyError, ValueError):
-            return True
-    return False
-
-
-@pytest.mark.parametrize("rule", SOUND)
-@pytest.mark.parametrize("breakage", BREAKAGES)
-def test_a_broken_copy_of_the_rule_is_noticed(rule: str, breakage: object) -> None:
-    assert callable(breakage)
-    assert is_noticed(rule, breakage(POLICIES[get_dialect(rule).rule]))
 
 
 # CONTINUOUS AGAINST STATIC

@@ -1,6 +1,6 @@
 """Rows become offers: rebased to the first arrival, named, their prefixes numbered, and what is odd counted."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from refsched.errors import InputError
@@ -28,13 +28,15 @@ class Builder:
     ties: int = 0  # rows at the same instant as the row before
     _start: Ticks | None = None
     _last: Ticks = 0
-    _ids: set[str] = field(default_factory=set)
+    _ids: set[str] = field(default_factory=set)  # ids that the file gives
+    _unnamed: bytearray = field(default_factory=bytearray)  # for each row, whether it was named after its place
     _instant: set[Row] = field(default_factory=set)
 
     def add(self, number: int, row: Row | Skip) -> None:
         """Take one row; raise InputError if it is out of order, its id is taken, or its block size is another."""
-        name = f"r{self.rows}"
+        place = self.rows
         self.rows += 1
+        self._unnamed.append(not isinstance(row, Skip) and not row.id)
         if isinstance(row, Skip):
             self.tally.add(row.reason, number)
             return
@@ -42,7 +44,7 @@ class Builder:
         if row.rounded:
             self.tally.add(ROUNDED, number)
         at = row.at - (self._start or 0)
-        request = Request(self._take_id(row.id or name), row.prompt, row.output, row.priority, self._number_prefix(row))
+        request = Request(self._take_id(row.id, place), row.prompt, row.output, row.priority, self._number_prefix(row))
         cancel_at = None if row.cancel_at is None else row.cancel_at - (self._start or 0)
         self.offers.append(Offer(at, request, row.group, cancel_at))
 
@@ -66,11 +68,18 @@ class Builder:
             self.tally.add(REPEATED, number)
         self._instant.add(row)
 
-    def _take_id(self, name: str) -> str:
-        if name in self._ids:
+    def _take_id(self, given: str | None, place: int) -> str:
+        name = given or f"r{place}"
+        if name in self._ids or (given and self._is_place_of_unnamed(given)):
             raise InputError(f"{name!r} is taken by an earlier row", field="id")
-        self._ids.add(name)
+        if given:
+            self._ids.add(given)
         return name
+
+    def _is_place_of_unnamed(self, name: str) -> bool:
+        digits = name[1:]
+        is_place = name[0] == "r" and digits.isascii() and digits.isdigit() and name == f"r{int(digits[:12])}"
+        return is_place and int(digits) < len(self._unnamed) and bool(self._unnamed[int(digits)])
 
     def _number_prefix(self, row: Row) -> tuple[int, ...]:
         if not row.hashes:
@@ -81,15 +90,18 @@ class Builder:
         return tuple(self.chain.add(row.hashes)[: row.prompt // row.block_tokens])
 
 
-def build(rows: Iterable[tuple[int, Row | Skip]], builder: Builder, first: int | None) -> Builder:
-    """Take rows until `first` offers are there, or all; raise InputError naming the row, or if there is none."""
+def take_offers(rows: Iterable[tuple[int, Row | Skip]], builder: Builder, first: int | None) -> Iterator[Offer]:
+    """Give offers one at a time, `first` of them or all; raise InputError naming the row, or if there is none."""
+    given = 0
     for number, row in rows:
         try:
             builder.add(number, row)
         except InputError as error:
             raise error.at(row=number) from None
-        if len(builder.offers) == first:
+        if builder.offers:
+            given += 1
+            yield builder.offers.pop()
+        if given == first:
             break
-    if not builder.offers:
+    if not given:
         raise InputError("has no rows")
-    return builder

@@ -1,20 +1,21 @@
 """Reading one workload file, from its first line to its provenance."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from refsched.errors import InputError
 from refsched.model import check_count
 from refsched.units import Tokens
 from refsched.workload.formats import azure, burstgpt, mooncake, own, plain
-from refsched.workload.formats.build import Builder, build
+from refsched.workload.formats.build import Builder, take_offers
 from refsched.workload.formats.layout import Layout, Row
 from refsched.workload.formats.lines import Lines, open_lines
 from refsched.workload.formats.recognise import choose_layout, is_window, read_first_fields
 from refsched.workload.formats.rows import Line, find_first, read_rows
 from refsched.workload.formats.tally import Tally
 from refsched.workload.formats.ties import TIES
-from refsched.workload.offer import Workload
+from refsched.workload.offer import Offer, Workload
 
 LAYOUTS: tuple[Layout, ...] = (*own.LAYOUTS, *azure.LAYOUTS, *mooncake.LAYOUTS, *burstgpt.LAYOUTS, *plain.LAYOUTS)
 
@@ -36,16 +37,38 @@ class ReadOptions:
 
 def read_workload(path: str, options: ReadOptions = ReadOptions()) -> Workload:
     """Read the requests of a workload file; raise InputError naming file, row and field."""
-    with open_lines(path) as lines:
-        first = find_first(iter(lines))
-        layout = choose(first)
-        if not layout.time:
-            raise InputError("has lengths but no arrival times; combine it: poisson:rate=4,n=1000,lengths=FILE")
-        builder = Builder(layout.time, Tally())
-        build(read_rows(layout, first, iter(lines), builder.tally), builder, options.first)
-        source = _describe(layout, builder, lines, options)
-    offers = TIES[options.ties](builder.offers, options.seed)
-    return Workload(PurePath(path).name, layout.name, offers, _write_notes(layout, builder, options), source)
+    reading = Reading(path, options)
+    offers = TIES[options.ties](list(reading), options.seed)
+    return replace(reading.describe(), offers=offers)
+
+
+class Reading:
+    """Read the offers of a file one at a time, times as they are; what was read can be described afterwards."""
+
+    def __init__(self, path: str, options: ReadOptions):
+        self.path, self.options = path, options
+        self.described: Workload | None = None
+
+    def __iter__(self) -> Iterator[Offer]:
+        options = self.options
+        with open_lines(self.path) as lines:
+            first = find_first(iter(lines))
+            layout = choose(first)
+            if not layout.time:
+                raise InputError("has lengths but no arrival times; combine it: poisson:rate=4,n=1000,lengths=FILE")
+            builder = Builder(layout.time, Tally())
+            given = 0
+            for offer in take_offers(read_rows(layout, first, iter(lines), builder.tally), builder, options.first):
+                given += 1
+                yield offer
+            source = _describe(layout, builder, lines, options)
+        notes = _write_notes(layout, builder, options, given)
+        self.described = Workload(PurePath(self.path).name, layout.name, (), notes, source)
+
+    def describe(self) -> Workload:
+        """Say what was read, offers apart; the file must have been read to its end."""
+        assert self.described is not None, "the file was not read to its end"
+        return self.described
 
 
 def read_lengths(path: str) -> tuple[tuple[Tokens, Tokens], ...]:
@@ -82,11 +105,11 @@ def _describe(layout: Layout, builder: Builder, lines: Lines, options: ReadOptio
     return source
 
 
-def _write_notes(layout: Layout, builder: Builder, options: ReadOptions) -> tuple[str, ...]:
+def _write_notes(layout: Layout, builder: Builder, options: ReadOptions, given: int) -> tuple[str, ...]:
     notes = [layout.note] if layout.note else []
     if builder.ties:
         notes.append(f"Requests with the same time as the one before: {builder.ties}; {_TIES_NOTES[options.ties]}.")
-    if options.first is not None and len(builder.offers) == options.first:
+    if options.first is not None and given == options.first:
         notes.append(f"Only the first {options.first} requests were read.")
     return (*notes, *builder.tally.write_notes())
 

@@ -1,0 +1,1 @@
+"""Calibration: from measured step times to a cost model that states its own error and its own limits."""
