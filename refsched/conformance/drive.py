@@ -35,8 +35,8 @@ class Driven(NamedTuple):
 def drive(adapter: Adapter, scenario: Scenario, opening: Opening, choice: Choice, asked: str | None = None) -> Driven:
     """Run a scenario and judge it; raise EngineError where the engine breaks.
 
-    Only an engine that claims MOD-REQ-1 is offered a live id again, and only one that claims MOD-ARR-1 hears of arrivals
-    and cancellations while a plan is outstanding; all others hear of them at the end of that iteration.
+    Only an engine that claims MOD-REQ-1 is offered a live id again, and only one that claims MOD-ARR-1 hears of
+    arrivals and cancellations while a plan is outstanding; all others hear of them at the end of that iteration.
 
     `opening` says who the engine is and what it claims; its limits are replaced by the scenario's.
     """

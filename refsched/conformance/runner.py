@@ -1,8 +1,8 @@
 """The runner: an engine through many scenarios, one outcome each.
 
-pass · fail · unsupported (the engine says so, or does not claim what the scenario needs) ·
-xfail (fails as expected) · xpass (passes though a failure is expected: an error) · error (the engine broke) · inconclusive (its answers leave out
-what the scenario is about).
+pass · fail · unsupported (the engine says so, or does not claim what the scenario needs) · xfail (fails as expected)
+· xpass (passes though a failure is expected: an error) · error (the engine broke) · inconclusive (its answers leave
+out what the scenario is about).
 """
 
 from collections import Counter

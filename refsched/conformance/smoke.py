@@ -54,7 +54,7 @@ def shake_hands(adapter: Adapter) -> Opening:
     if not answer["ok"]:
         raise EngineError(f"it refuses protocol {PROTOCOL}: {answer.get('unsupported') or answer.get('error')}")
     try:
-        dialect = take_object(answer, "dialect") if "dialect" in answer else {}
+        dialect = take_optional(answer, "dialect", take_object, {})
         clauses = take_optional(answer, "clauses", take_names, ())
         return Opening({"clauses": clauses}, describe_engine(answer), dialect, LIMITS)
     except InputError as error:

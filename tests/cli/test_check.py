@@ -169,7 +169,7 @@ def test_that_a_module_that_fails_is_a_broken_engine(
 def test_that_what_an_engine_prints_does_not_spoil_the_report(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "from tests.interop.unseen import right_eager as quiet\n\ndef make(limits):\n    print('x')\n    return quiet(limits)"
+    text = "from tests.interop.unseen import right_eager as quiet\n\ndef make(limits):\n    print(1)\n    return quiet(limits)"
     (tmp_path / "loud_adapter.py").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     code, out, _ = shell.run("check", "python:loud_adapter:make", "--only", "budget/*", "--json", "-")

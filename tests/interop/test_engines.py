@@ -29,7 +29,7 @@ def test_that_a_right_engine_passes(name: str, tmp_path: Path) -> None:
     code, page = check(f"python:tests.interop.unseen:{name}", tmp_path)
     assert (code, page["broken"], page["liveness"]) == (0, [], "live")
     assert page["relation"] == ("safe" if page["dialect"] is None else "exact")
-    assert page["outcomes"]["pass"] > 300
+    assert page["outcomes"]["pass"] + page["outcomes"]["xfail"] > 300
 
 
 @pytest.mark.parametrize("name", WRONG)

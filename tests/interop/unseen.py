@@ -144,6 +144,28 @@ def eager(world, victim=-1, front=True, chunk_gate=False, after_eviction=False, 
     yield from plan.items()
 
 
+def by_the_document(world, prefills_first=False):
+    """Decodes of those with outputs, then chunks of the others, whoever can: `document-a`."""
+    limits = world.limits
+    left, cap, seats = limits.token_budget or BIG, limits.chunk_cap or BIG, limits.max_seqs or BIG
+    for id in [id for id in world.queue if world.known[id] > world.ask[id].prompt]:
+        world.queue.remove(id)
+        world.active.append(id)
+    seats -= sum(world.done[id] > 0 for id in [*world.active, *world.queue])
+    planned = []
+    for kind in ("chunk", "decode") if prefills_first else ("decode", "chunk"):
+        for id in world.active if kind == "decode" else world.queue:
+            room = (world.blocks[id] + world.left()) * limits.block_size - world.done[id]
+            missing = 1 if kind == "decode" else world.ask[id].prompt - world.done[id]
+            count = min(missing, left, room, cap if kind == "chunk" else 1)
+            if count > 0 and (world.done[id] > 0 or seats > 0):
+                seats -= world.done[id] == 0
+                grab(world, id, world.done[id] + count)
+                left -= count
+                planned.append((id, count))
+    return planned
+
+
 def shy(world):
     """One request at a time, whole life long."""
     if not world.active and world.queue and reserve(world, world.queue[0]):
@@ -217,6 +239,7 @@ def late(made):
 right_cautious = engine(cautious, "no-evict")
 right_eager = engine(eager, "vllm-v1")
 right_eager_with_options = engine(eager, {"name": "vllm-v1", "admission_gate": "chunk"}, chunk_gate=True)
+right_by_the_document = engine(by_the_document, "document-a")
 right_shy = engine(shy)
 right_turns = engine(turns)
 right_cautious_unclaimed = engine(cautious)
@@ -224,6 +247,7 @@ right_cautious_unclaimed = engine(cautious)
 wrong_budget = engine(cautious, "no-evict", budget_slip=1)
 wrong_seats = engine(cautious, None, seat_slip=1)
 wrong_overtaking = engine(cautious, "no-evict", overtake=True)
+wrong_order = engine(by_the_document, "document-a", prefills_first=True)
 wrong_victim = engine(eager, "vllm-v1", victim=0)
 wrong_requeue = engine(eager, "vllm-v1", front=False)
 wrong_gate = engine(eager, "vllm-v1", chunk_gate=True)
@@ -237,6 +261,7 @@ WRONG = {
     "wrong_budget": "SCH-BUD-1",
     "wrong_seats": "SCH-SEQ-1",
     "wrong_overtaking": "SCH-ADM-4",
+    "wrong_order": "SCH-DOC-1",
     "wrong_victim": "SCH-VIC-1",
     "wrong_requeue": "SCH-PRE-4",
     "wrong_gate": "SCH-ADM-3",
