@@ -68,11 +68,11 @@ def check_option(name: str, value: object) -> Value:
     allowed = read_option_values()[name]["values"]
     if allowed == "count" and not isinstance(value, str):
         return check_count(value, name, least=0)
-    if isinstance(allowed, list) and value in allowed and type(value) in {type(each) for each in allowed}:
-        assert isinstance(value, str | bool)
-        return value
-    shown = "a whole number" if allowed == "count" else " or ".join(json.dumps(each) for each in allowed)  # type: ignore[attr-defined]
-    raise InputError(f"{value!r} is not {shown}", field=name)
+    words: list[str | bool] = allowed if isinstance(allowed, list) else []
+    for word in words:
+        if value == word and type(value) is type(word):
+            return word
+    raise InputError(f"{value!r} is not {' or '.join(map(json.dumps, words)) or 'a whole number'}", field=name)
 
 
 def get_dialect(name: str, overrides: Mapping[str, object] | None = None) -> Dialect:

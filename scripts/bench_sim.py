@@ -3,8 +3,8 @@
 
     scripts/bench_sim.py [TRACES] [--json FILE] [--only NAME …]
 
-TRACES is a folder with the public traces; what is not there is left out. Each case runs in a process of its own; times are
-CPU seconds, memory is the peak of the process. The numbers are for people to read; no test asserts them.
+TRACES is a folder with the public traces; what is not there is left out. Each case runs in a process of its own;
+times are CPU seconds, memory is the peak of the process. The numbers are for people to read; no test asserts them.
 """
 
 import argparse
@@ -136,7 +136,8 @@ def main() -> int:
             print(" ".join(make_row(pages[-1])), file=sys.stderr)
     header = ("workload", "method", "requests", "iterations", "events", "preemptions", "CPU s", "requests/s", "peak MB")
     print(
-        f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, cost a100-8b, vllm-v1, budget 2,048, 256 sequences"
+        f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, "
+        "cost a100-8b, vllm-v1, budget 2,048, 256 sequences"
     )
     print(format_table(header, [make_row(page) for page in pages]))
     if arguments.json:

@@ -13,6 +13,7 @@ from pathlib import Path
 SPEC = Path(__file__).parents[1] / "spec"
 EDITION = 1
 HEADING = re.compile(r"^### ([A-Z]+-[A-Z0-9]+-\d+) — (.+)$")
+EXECUTED = "trace|scenario|measure|quantile|interval|playback|deadlines"  # kinds of fenced examples
 WORDS = re.compile(r"\b(MUST NOT|MUST|SHALL NOT|SHALL|SHOULD NOT|SHOULD|MAY)\b")
 MARKS = ("<!-- labels: written by scripts/clauses.py -->", "<!-- end of labels -->")
 CHAPTERS = re.compile(r"^[1-9]\d-.*\.md$")
@@ -34,7 +35,7 @@ def split_clauses(text: str) -> list[tuple[str, str, str]]:
 
 def read_clause(id: str, title: str, body: str, chapter: str) -> dict[str, object]:
     """Read one clause; exit with a message where its form is wrong."""
-    examples = re.findall(r"```json (?:trace|scenario|measure|quantile|interval|playback|deadlines)\n.*?```", body, re.DOTALL)
+    examples = re.findall(rf"```json (?:{EXECUTED})\n.*?```", body, re.DOTALL)
     paragraphs = [
         part.strip() for part in re.sub(r"```.*?```", "", body, flags=re.DOTALL).split("\n\n") if part.strip()
     ]

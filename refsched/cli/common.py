@@ -30,7 +30,10 @@ def read_count(text: str, name: str, least: int = 1) -> int:
 
 
 def read_duration(text: str, name: str, unit: str | None = None) -> Ticks:
-    """Read a time that is not negative, exactly; `unit` is that of a bare number. Raise InputError naming the argument."""
+    """Read a time that is not negative, exactly; raise InputError naming the argument otherwise.
+
+    `unit` is that of a bare number.
+    """
     try:
         ticks, rounded = parse_time(text, unit)
     except InputError as error:

@@ -114,7 +114,7 @@ def kv_to_json(members: Iterable[Member], report: Report) -> dict[str, object]:
 
 
 def get_boundless_share(workload: Workload) -> Fraction | None:
-    """Give the share of all the workload's block numbers, partial last blocks included, that a boundless cache finds."""
+    """Give the share of a workload's block numbers, partial last blocks included, that a boundless cache finds."""
     return block.divide(int(workload.source.get("hash_ids_reused", 0)), int(workload.source.get("hash_ids", 0)))
 
 
@@ -171,7 +171,8 @@ def format_run(report: Report, unit: str) -> Iterable[str]:
     seconds = round_decimal(to_seconds(max(run.makespan for run in runs)), 3)
     return [
         f"outcome    {kinds}: {counts or 'nothing'}",
-        f"run        {report.total('iterations'):,} iterations, {seconds} {unit}, {report.total('preemptions'):,} preemptions",
+        f"run        {report.total('iterations'):,} iterations, {seconds} {unit}, "
+        f"{report.total('preemptions'):,} preemptions",
         f"throughput {block.format_rate(rates.output_tokens)} output tokens, "
         f"{block.format_rate(rates.total_tokens)} input + output, {block.format_rate(rates.requests)} requests",
         f"backlog    at most {backlog.peak:,} in the system ({backlog.peak_without_first_token:,} without a first "

@@ -112,7 +112,7 @@ def format_text(tables: dict[str, Timetable], chunks: list[ChunkRow], cost: Chun
             f"A prompt of {cost.prompt} tokens beside {DECODERS} running requests: decodes {to_ms(cost.decode)} ms and "
             f"overhead {to_ms(cost.overhead)} ms per iteration, {to_ms(cost.full_prefill)} ms for the whole prefill",
             format_chunks(chunks),
-            "longest gap: between two tokens of a running request. prefill done: the prompt's last chunk, not its TTFT.",
+            "longest gap: between two tokens of a running request. prefill done: the last chunk of the prompt, not TTFT.",
             "later by: against one chunk; of its parts decode time bought the tokens gained, overhead is cost.",
             "Simulated under the cost model chunk, whose parameters are assumptions; nothing here was measured.",
         ]

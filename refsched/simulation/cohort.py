@@ -1,4 +1,4 @@
-"""The cohort: all decodes of vLLM V1's rule followed as one, so that an iteration costs the same for any number of them.
+"""The cohort: all decodes of vLLM V1's rule followed as one; an iteration costs the same for any number of them.
 
 A member is a running request that got a token in the last iteration and lacks one. In an iteration in which blocks
 and budget suffice for everybody, the order among members decides nothing: each gets one token. So the cohort keeps

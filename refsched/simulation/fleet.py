@@ -1,7 +1,7 @@
 """Several engines at once: one per class of work with limits of its own [A23], or equal replicas behind a router.
 
-Each engine has its own pool, queues and clock. The router is the simplest there is: `round-robin` deals requests out in order of
-arrival; `least-outstanding` sends each to the engine with the fewest requests sent to it and not ended, the first of
+Each engine has its own pool, queues and clock. The router is the simplest there is: `round-robin` deals requests out
+in order of arrival; `least-outstanding` sends each to the engine with the fewest requests sent to it and not ended, the first of
 equals. It knows nothing of lengths, prefixes or load, and never moves a request that it has sent.
 """
 
