@@ -22,7 +22,8 @@ from refsched.scheduling.queues import Draft
 from refsched.simulation.ending import Ending
 from refsched.simulation.members import Members
 from refsched.simulation.observe import is_plain
-from refsched.simulation.step import Stepper, Totals, count_to_reach
+from refsched.simulation.progression import count_to_reach
+from refsched.simulation.step import Stepper, Totals
 from refsched.simulation.tally import RunTally
 from refsched.units import Blocks, Ticks, Tokens, ceil_div
 

@@ -17,7 +17,14 @@ from refsched.simulation.cohort import Cohort, is_cohort_rule
 from refsched.simulation.cost import CostModel
 from refsched.simulation.ending import Ending
 from refsched.simulation.observe import Observer, is_plain, move_plan, move_work
-from refsched.simulation.step import OnEnd, Runner, Simulated, Stepper, Totals, run_to_end
+from refsched.simulation.step import (
+    OnEnd,
+    Runner,
+    Simulated,
+    Stepper,
+    Totals,
+    run_to_end,
+)
 from refsched.units import Ticks
 from refsched.workload.offer import Offer
 

@@ -8,22 +8,37 @@ when nothing is live and nothing is left to come, or when it cannot go on [decis
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import isqrt
 from operator import itemgetter
 from typing import Protocol
 
 from refsched.errors import InputError
-from refsched.model import NOTHING, Cancelled, Event, Iteration, Limits, Plan, Planned, Submitted
-from refsched.record import Deliveries, IterationEnds, IterationRanges, Outcome, Record, Server
+from refsched.model import (
+    NOTHING,
+    Cancelled,
+    Event,
+    Iteration,
+    Limits,
+    Plan,
+    Planned,
+    Submitted,
+)
+from refsched.record import (
+    IterationEnds,
+    IterationRanges,
+    Outcome,
+    Record,
+    Server,
+)
 from refsched.scheduling.engine import Engine
 from refsched.scheduling.progress import Course, Progress
 from refsched.simulation.cost import CostModel
 from refsched.simulation.ending import Ending, Watch, explain_blocked
 from refsched.simulation.intake import Intake
 from refsched.simulation.observe import Observer, RunCounter, tell_repeats
-from refsched.units import Ticks, ceil_div
+from refsched.simulation.progression import count_to_reach
+from refsched.simulation.records import make_record
+from refsched.units import Ticks
 from refsched.workload.offer import Offer
-
 
 OnEnd = Callable[[], None]
 
@@ -272,41 +287,3 @@ class Stepper:
             self.retire(id, Outcome.UNFINISHED, None, reasons.get(id))
         events = self.counter.total()
         return Totals(ending, len(self.ends), events, self.entries, self.preemptions, self.ends.last)
-
-
-def count_to_reach(gap: Ticks, duration: Ticks, growth: Ticks) -> int:
-    """Count the fewest iterations that take at least `gap` ticks; a positive first duration, growing by `growth`.
-
-    k iterations take k * duration + growth * k * (k - 1) / 2; the least k is found by an exact integer root.
-    """
-    if growth == 0:
-        return ceil_div(gap, duration) if duration else 1
-    twice = 2 * duration - growth
-    count = (isqrt(twice * twice + 8 * growth * gap) - twice) // (2 * growth)
-    while 2 * count * duration + growth * count * (count - 1) < 2 * gap:
-        count += 1
-    return count
-
-
-def make_record(
-    offer: Offer,
-    outcome: Outcome,
-    ended: Ticks | None,
-    reason: str | None = None,
-    deliveries: Deliveries = (),
-    server: Server = Server(),
-) -> Record:
-    """Write the record of an offer; a simulated client sends exactly when it planned to."""
-    request = offer.request
-    return Record(
-        id=request.id,
-        prompt_tokens=request.prompt,
-        outcome=outcome,
-        planned=offer.at,
-        sent=offer.at,
-        deliveries=deliveries,
-        ended=ended,
-        group=offer.group,
-        server=server,
-        reason=reason,
-    )

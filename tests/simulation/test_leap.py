@@ -17,11 +17,18 @@ from refsched.scheduling import repeats
 from refsched.scheduling.engine import ReferenceEngine
 from refsched.scheduling.progress import Progress
 from refsched.simulation import cohort, step
-from refsched.simulation.cost import ChunkCost, CostModel, LinearCost, UnitCost, get_cost_model
+from refsched.simulation.cost import (
+    ChunkCost,
+    CostModel,
+    LinearCost,
+    UnitCost,
+    get_cost_model,
+)
 from refsched.simulation.leap import leap
 from refsched.simulation.members import Members
 from refsched.simulation.observe import TimelineRecorder
-from refsched.simulation.step import Simulated, count_to_reach, simulate
+from refsched.simulation.progression import count_to_reach
+from refsched.simulation.step import Simulated, simulate
 from refsched.units import TICKS_PER_SECOND
 from refsched.workload.load import load_workload
 from refsched.workload.offer import Offer
