@@ -88,10 +88,10 @@ class Progress:
             course = self.live[id]
             if course.last_emission != self.iteration:
                 most = min(most, (course.known - start - count - 1) // count)
-            elif count == 1 and start + 2 == course.known > course.prompt + 1:
+            elif course.emitting_since < self.iteration:
                 most = min(most, course.longest - course.known)
             else:
-                return 0  # a chunk that reached the last known token is followed by a decode
+                return 0  # it reached its last known token as a chunk, and a rule with phases sees a decode from now on
         return most
 
     def advance(self, emitted: Sequence[str], repeats: int) -> None:

@@ -1,18 +1,18 @@
 """How often a plan surely repeats, per rule, and the engine's state after it has.
 
-The statement: let a plan hold entries only, nobody having ended with it, no chunk of it having reached the last known
-token, and let nothing arrive or be cancelled. Then the next plan is the same one moved on (each entry starts where it
-ended), as long as the blocks that it takes are free.
+The statement: let a plan hold entries only, nobody having ended with it, everybody who got a token from it having got
+one in the iteration before as well, and let nothing arrive or be cancelled. Then the next plan is the same one moved
+on (each entry starts where it ended), as long as the blocks that it takes are free.
 
 The proof, for every rule in `RULES`: a rule looks at its queues, the limits and the free blocks. The queues are as
-they were: nobody joined, ended, or was preempted. Every running request that was served lacks as much as before (a
-decode one token; a middle chunk more than it was given, so cap, budget or turn bounded it, and they are the same).
-So whoever is served before the first shortage of blocks is served alike, and there is no shortage. Free blocks only
-fell; so a waiting request that did not fit the free blocks does not fit now, and one that budget or places kept out
-is kept out by the same budget and places. In document A a chunk bounded by free slots left none, so the blocks for
-its repetition are not free, and the statement does not apply. Rules that ask for a whole free block before each
-decode find one while one is left at the end of every iteration: that is what `spare` keeps. Rules that reserve at
-admission take nothing afterwards.
+they were: nobody joined, ended, was preempted, or turned from prefilling to decoding. Every running request that was
+served lacks as much as before (a decode one token; a middle chunk more than it was given, so cap, budget or turn
+bounded it, and they are the same). So whoever is served before the first shortage of blocks is served alike, and there
+is no shortage. Free blocks only fell; so a waiting request that did not fit the free blocks does not fit now, and one
+that budget or places kept out is kept out by the same budget and places. In document A a chunk bounded by free slots
+left none, so the blocks for its repetition are not free, and the statement does not apply. Rules that ask for a whole
+free block before each decode find one while one is left at the end of every iteration: that is what `spare` keeps.
+Rules that reserve at admission take nothing afterwards.
 
 The proof needs that requests are served in the same order again. Sorted lists are, once they are sorted; vLLM V0's
 chunked list, which each walk builds anew, is where everybody was served and all decodes came before all chunks. A

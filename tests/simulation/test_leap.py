@@ -273,6 +273,33 @@ def test_built_in_scenarios_are_equal(name: str) -> None:
         check_equal(rule, limits, A100, list(get_scenario(name).offers)[:60])
 
 
+def test_a_recomputed_prompt_whose_last_chunk_is_one_token_ends_a_run() -> None:
+    """To the driver that chunk is a decode; to a rule that serves decodes first it was none, and is one from then on."""
+    limits = Limits(6, 4, chunk_cap=4, block_size=2, num_blocks=17)
+    run = check_equal("sarathi", limits, UnitCost(), make_offers([(7, 11, 9, None), (9, 2, 6, None), (1, 6, 14, None)]))
+    assert run.preemptions == 2
+
+
+@pytest.mark.parametrize("rule", list_dialects())
+def test_many_small_draws_are_equal(rule: str) -> None:
+    """Hypothesis draws few cases in a test run; a bug that needs several events in a row hides from those."""
+    for seed in range(300):
+        rng = random.Random(f"{rule} {seed}")
+        draw = rng.randint
+        limits = Limits(
+            token_budget=draw(1, 12),
+            max_seqs=draw(1, 5),
+            chunk_cap=rng.choice([None, draw(1, 6)]),
+            block_size=rng.choice([1, 2, 3, 16]),
+            num_blocks=rng.choice([None, draw(2, 30)]),
+            max_len=rng.choice([None, draw(4, 40)]),
+        )
+        asked = [
+            (draw(0, 10), draw(1, 12), draw(1, 14), rng.choice([None, None, draw(0, 20)])) for _ in range(draw(1, 5))
+        ]
+        check_equal(rule, limits, rng.choice([UnitCost(), A100]), make_offers(asked))
+
+
 def make_corpus_offers(id: str) -> list[Offer]:
     """Offer what a vector submits, each at the iteration before which it is submitted."""
     offers, iterations = [], 0
