@@ -4,6 +4,7 @@ The trace is made while it is read: one small run of the reference engine, repea
 for (default 1,000,000), with requests of the same ids, which is allowed once they have ended.
 """
 
+import argparse
 import json
 import resource
 import sys
@@ -120,14 +121,16 @@ def bench_corpus() -> None:
 
 def main() -> None:
     """Print all rates."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("iterations", nargs="?", type=int, default=1_000_000, help="of the long trace (1000000)")
+    iterations = parser.parse_args().iterations
     bench_pipe()
     bench_corpus()
-    bench_trace()
+    bench_trace(iterations)
 
 
-def bench_trace() -> None:
+def bench_trace(iterations: int) -> None:
     """Judge a long trace and print the rate."""
-    iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
     recording = Recording(repeat(iterations))
     choice = choose_dialect(recording.opening.dialect)

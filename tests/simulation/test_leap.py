@@ -252,7 +252,9 @@ WORKLOADS = (
 
 
 @pytest.mark.parametrize("file", WORKLOADS)
-@pytest.mark.parametrize(("rule", "num_blocks"), [("vllm-v1", 26_000), ("vllm-v1", 9_000), ("sarathi", 9_000)])
+@pytest.mark.parametrize(
+    ("rule", "num_blocks"), [("vllm-v1", 26_000), ("vllm-v1", 9_000), ("sarathi", 9_000), ("prefill-first", 1_500)]
+)
 def test_real_workloads_are_equal(file: str, rule: str, num_blocks: int) -> None:
     path = SHARED / "data" / "traces" / file
     if not path.exists():
