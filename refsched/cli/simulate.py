@@ -9,7 +9,7 @@ from refsched import __version__
 from refsched.cli.classes import parse_split
 from refsched.cli.common import count_argument, make_engine, read_duration, write_json
 from refsched.cli.dry_run import dry_run
-from refsched.cli.progress import make_progress
+from refsched.cli.progress import follow_requests, tell_when_over
 from refsched.cli.simulate_report import Report, format_text, to_json
 from refsched.conformance.protocol import TraceWriter
 from refsched.errors import InputError
@@ -129,8 +129,9 @@ def run_passing(arguments: argparse.Namespace, members: list[Member], limits: Li
     """Simulate and measure while the workload is read; nothing is kept but live requests and compact columns."""
     stream = open_stream(arguments.workload, arguments.seed, arguments.first, arguments.ties)
     offers = check_offers(cost, limits, stream)
-    run = leap_through(members[0].engine, limits, cost, offers, make_progress(None))
-    measured = measure(run, arguments.quantile)
+    with follow_requests(stream.estimate_total) as line:
+        run = leap_through(members[0].engine, limits, cost, offers, line)
+        measured = measure(tell_when_over(run, line), arguments.quantile)
     fleet = Fleet(tuple(members), (run.get_totals(),), ())
     return Report(fleet, measured, limits, cost, stream.describe(), arguments.method, "cold")
 
@@ -219,9 +220,10 @@ def run_members(
     observers: tuple[Observer, ...],
 ) -> Fleet:
     """Share the offers out among the members, and run them."""
-    offers, on_end = workload.offers, make_progress(len(workload.offers))
-    if len(members) > 1 and arguments.router == "least-outstanding" and not arguments.split:
-        return run_least_outstanding(members, offers, cost, on_end)
-    names = [member.name for member in members]
-    parts = split_by_group(offers, names) if arguments.split else deal_out(offers, len(members))
-    return run_fleet(members, parts, cost, SIMULATORS[arguments.method], observers, on_end)
+    offers = workload.offers
+    with follow_requests(lambda: len(offers)) as line:
+        if len(members) > 1 and arguments.router == "least-outstanding" and not arguments.split:
+            return run_least_outstanding(members, offers, cost, line)
+        names = [member.name for member in members]
+        parts = split_by_group(offers, names) if arguments.split else deal_out(offers, len(members))
+        return run_fleet(members, parts, cost, SIMULATORS[arguments.method], observers, line)

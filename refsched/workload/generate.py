@@ -37,15 +37,15 @@ def generate(text: str, seed: int) -> Workload:
             return draw_servegen(text, settings, seed)
         if kind not in ARRIVALS:
             raise InputError(f"{kind!r} is not one of {', '.join(KINDS)}")
-        offers = tuple(_draw(ARRIVALS[kind], settings, seed))
+        offers = tuple(_draw(ARRIVALS[kind], settings, seed)[1])
     except InputError as error:
         raise error.at(file=text) from None
     spacing = compute_spacing(offer.at for offer in offers)
     return replace(describe_drawn(text, seed, spacing, len(offers)), offers=offers)
 
 
-def draw_one_by_one(text: str, seed: int) -> Iterator[Offer]:
-    """Generate the same offers, one at a time; raise InputError naming the setting that is wrong, at once."""
+def draw_one_by_one(text: str, seed: int) -> tuple[int, Iterator[Offer]]:
+    """Generate the same offers, one at a time, and say how many; raise InputError for a wrong setting, at once."""
     try:
         kind, settings = parse_settings(text)
         return _draw(ARRIVALS[kind], settings, seed)
@@ -58,13 +58,13 @@ def describe_drawn(text: str, seed: int, spacing: Spacing, rows: int) -> Workloa
     return Workload(text, "generator", (), write_rate_note(spacing), {"generator": text, "seed": seed, "rows": rows})
 
 
-def _draw(arrivals: Arrivals, settings: Settings, seed: int) -> Iterator[Offer]:
+def _draw(arrivals: Arrivals, settings: Settings, seed: int) -> tuple[int, Iterator[Offer]]:
     n = settings.take("n", parse_n)
     group = settings.take("group", str, "")
     times = arrivals(settings, n, seed, group)
     draw = take_lengths(settings, seed, group)
     settings.check_all_taken()
-    return (Offer(at, Request(f"r{k}", *draw()), group) for k, at in enumerate(times))
+    return n, (Offer(at, Request(f"r{k}", *draw()), group) for k, at in enumerate(times))
 
 
 def parse_n(text: str) -> int:

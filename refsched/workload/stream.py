@@ -11,10 +11,15 @@ from refsched.workload.spacing import Spacer
 
 
 class Stream:
-    """Give offers once, in order of time; `describe` says what they were when all have been given."""
+    """Give offers once, in order of time; `describe` says what they were when all have been given.
 
-    def __init__(self, offers: Iterator[Offer], describe: Callable[[], Workload]):
-        self.offers, self.describe = offers, describe
+    `estimate_total` says meanwhile how many there will be, None where that cannot be told.
+    """
+
+    def __init__(
+        self, offers: Iterator[Offer], describe: Callable[[], Workload], estimate_total: Callable[[], int | None]
+    ):
+        self.offers, self.describe, self.estimate_total = offers, describe, estimate_total
 
     def __iter__(self) -> Iterator[Offer]:
         return self.offers
@@ -29,9 +34,9 @@ def open_stream(text: str, seed: int = 0, first: int | None = None, ties: str = 
         return stream_drawn(text, seed)
     if is_file(text) and ties == "raw" and not is_servegen(text):
         reading = Reading(text, ReadOptions(first))
-        return Stream(iter(reading), reading.describe)
+        return Stream(iter(reading), reading.describe, reading.estimate_total)
     workload = load_workload(text, seed, first, ties)
-    return Stream(iter(workload.offers), lambda: workload)
+    return Stream(iter(workload.offers), lambda: workload, lambda: len(workload.offers))
 
 
 def stream_drawn(text: str, seed: int) -> Stream:
@@ -43,5 +48,5 @@ def stream_drawn(text: str, seed: int) -> Stream:
             spacer.add(offer.at)
             yield offer
 
-    drawn = draw_one_by_one(text, seed)
-    return Stream(draw(), lambda: describe_drawn(text, seed, spacer.describe(), spacer.count()))
+    n, drawn = draw_one_by_one(text, seed)
+    return Stream(draw(), lambda: describe_drawn(text, seed, spacer.describe(), spacer.count()), lambda: n)

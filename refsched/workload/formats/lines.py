@@ -1,8 +1,10 @@
 """The lines of a text file, one at a time and bounded, and the sha256 of the whole file."""
 
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import BinaryIO
 
 from refsched.errors import InputError
@@ -16,12 +18,18 @@ class Lines:
 
     def __init__(self, file: BinaryIO):
         self._file, self._digest, self._row = file, hashlib.sha256(), 0
+        self._size, self._given = os.fstat(file.fileno()).st_size, 0  # bytes; the size of a pipe is 0
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         while raw := self._file.readline(LONGEST_LINE + 1):
             self._row += 1
+            self._given += len(raw)
             self._digest.update(raw)
             yield self._row, decode_line(raw, self._row)
+
+    def get_share(self) -> Fraction | None:
+        """Give the share of the file's bytes that was given in lines; None where its size is not known."""
+        return Fraction(self._given, self._size) if self._size else None
 
     def compute_sha256(self) -> str:
         """Read what is left of the file, unparsed, and give the sha256 of all of it."""

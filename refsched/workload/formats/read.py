@@ -48,22 +48,30 @@ class Reading:
     def __init__(self, path: str, options: ReadOptions):
         self.path, self.options = path, options
         self.described: Workload | None = None
+        self.lines: Lines | None = None
+        self.given = 0
 
     def __iter__(self) -> Iterator[Offer]:
         options = self.options
         with open_lines(self.path) as lines:
+            self.lines = lines
             first = find_first(iter(lines))
             layout = choose(first)
             if not layout.time:
                 raise InputError("has lengths but no arrival times; combine it: poisson:rate=4,n=1000,lengths=FILE")
             builder = Builder(layout.time, Tally())
-            given = 0
             for offer in take_offers(read_rows(layout, first, iter(lines), builder.tally), builder, options.first):
-                given += 1
+                self.given += 1
                 yield offer
             source = _describe(layout, builder, lines, options)
-        notes = _write_notes(layout, builder, options, given)
+        notes = _write_notes(layout, builder, options, self.given)
         self.described = Workload(PurePath(self.path).name, layout.name, (), notes, source)
+
+    def estimate_total(self) -> int | None:
+        """Estimate how many requests there are from how far the file was read; None before that can be told."""
+        share = None if self.lines is None else self.lines.get_share()
+        total = round(self.given / share) if share else None
+        return self.options.first if total is None else min(total, self.options.first or total)
 
     def describe(self) -> Workload:
         """Say what was read, offers apart; the file must have been read to its end."""
