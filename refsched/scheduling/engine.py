@@ -101,8 +101,10 @@ class ReferenceEngine:
     def retire(self, id: str) -> None:
         """Free everything a request holds and forget it."""
         live = self.live.pop(id)
-        queue = self.queues.running if live in self.queues.running else self.queues.waiting
-        queue.remove(live)
+        try:
+            self.queues.running.remove(live)
+        except ValueError:
+            self.queues.waiting.remove(live)
         self.queues.pool.release(id)
 
     def state(self) -> State:

@@ -11,7 +11,7 @@ client cancels. Then the rule itself runs, on its own lists, and the cohort is c
 from collections.abc import Iterable
 from dataclasses import replace
 
-from refsched.model import NOTHING, Entry, Work
+from refsched.model import NOTHING, Work
 from refsched.record import Outcome
 from refsched.scheduling.engine import ReferenceEngine
 from refsched.scheduling.kv import Pool
@@ -28,13 +28,6 @@ from refsched.simulation.tally import RunTally
 from refsched.units import Blocks, Ticks, Tokens, ceil_div
 
 Chunk = tuple[Live, Tokens]  # a request that is no member, and the tokens it is given
-
-
-def is_cohort_rule(engine: ReferenceEngine) -> bool:
-    """Tell whether a cohort may stand for this engine's decodes: vLLM V1 in admission order, no cache, no oddities."""
-    dialect = engine.dialect
-    plain = not dialect.prefix_cache and not dialect.decode_limit and dialect.impossible == "reject"
-    return dialect.rule == "vllm-v1" and dialect.order == "admission" and plain
 
 
 class Cohort:
@@ -79,7 +72,7 @@ class Cohort:
         decoding = {live.id for live in self.decoding}
         ending = self.stepper.run_iteration(plan)
         served = tuple(entry.id for entry in plan.entries if entry.id in decoding)
-        chunks = tuple(entry for entry in plan.entries if entry.id not in decoding)
+        chunks = [entry for entry in plan.entries if entry.id not in decoding]
         emits = self.stepper.last is not None and len(self.stepper.last.emitted) > len(served)
         self.runs.add(
             start, self.stepper.now, served if len(served) < len(decoding) else (), chunks, emits, is_plain(plan)
@@ -147,25 +140,28 @@ class Cohort:
 
     def try_iterations(self) -> bool:
         """Run one iteration and all that repeat it; return False, nothing changed, where the rule itself must run."""
-        queues, size = self.queues, len(self.members)
-        draft, cap = Draft(queues.token_budget - size), get_chunk_cap(queues)
-        chunks = self.choose_chunks(draft.budget, cap) if self.others else []
-        growth = self.members.count_growth()
-        if chunks is None or draft.budget < 0:
+        queues, members = self.queues, self.members
+        budget = queues.token_budget - len(members.joined)
+        if not self.others and not queues.waiting:
+            return self.run_decodes(budget)
+        cap = get_chunk_cap(queues)
+        chunks = self.choose_chunks(budget, cap)
+        if chunks is None or budget < 0:
             return False
-        if growth + (self.count_blocks(chunks) if chunks else 0) > self.pool.free:
+        growth = members.count_growth()
+        if growth + self.count_blocks(chunks) > self.pool.free:
             return False
         self.take_blocks(growth)
+        draft = Draft(budget)
         for live, count in chunks:
             self.pool.grow(live.id, live.computed + count)
             draft.add(live, count)
-        admitted = self.admit(draft, cap) if queues.waiting else []
+        admitted = self.admit(draft, cap)
         chunks += [(live, entry.count) for live, entry in zip(admitted, draft.entries[len(chunks) :], strict=True)]
         if chunks:
             self.run_mixed(chunks, admitted)
-        elif size:
-            self.run_decodes(growth, draft.budget)
-        return bool(chunks or size)
+            return True
+        return self.run_decodes(budget, growth)
 
     def admit(self, draft: Draft, cap: Tokens) -> list[Live]:
         """Admit waiting requests by the rule itself; return them in order."""
@@ -204,19 +200,29 @@ class Cohort:
 
     # DECODES ALONE
 
-    def run_decodes(self, growth: Blocks, budget: Tokens) -> None:
-        """Run the members' decodes, and all iterations that repeat them up to an end, an event or a shortage."""
-        stepper, size = self.stepper, len(self.members)
-        context = self.members.context
-        duration = stepper.cost.duration(Work((), size, context))
+    def run_decodes(self, budget: Tokens, taken: Blocks = 0) -> bool:
+        """Run the members' decodes, and all iterations that repeat them up to an end, an event or a shortage.
+
+        `taken` blocks are theirs already, for the first. Return False where there is none, or no room for one.
+        """
+        stepper, members, size = self.stepper, self.members, len(self.members.joined)
+        if not size or budget < 0:
+            return False
+        duration = stepper.cost.duration(Work((), size, members.context))
         longer = self.get_growth(size)
-        most = self.members.count_fitting(self.pool.free + growth, self.members.count_ticks_to_end())
-        count = self.count_until_event(duration, longer, most, budget)
-        self.take_blocks(self.members.count_growth(count) - growth)
+        count = self.count_until_event(duration, longer, members.count_ticks_to_end(), budget)
+        growth = members.count_growth(count)
+        if growth > self.pool.free + taken:
+            count = members.count_fitting(self.pool.free + taken, count)
+            growth = members.count_growth(count)
+        if not count:
+            return False
+        self.take_blocks(growth - taken)
         start = stepper.now
         self.move_on(duration, longer, count, size)
         self.runs.add(start, stepper.now, (), (), False, True)
         self.retire_ended()
+        return True
 
     def get_growth(self, size: int) -> Ticks:
         """Give how much longer each iteration of `size` decodes lasts than the one before.
@@ -244,25 +250,22 @@ class Cohort:
     # CHUNKS BESIDE THEM
 
     def run_mixed(self, chunks: list[Chunk], admitted: list[Live]) -> None:
-        """Run one iteration of the members' decodes beside chunks."""
-        stepper, start, members = self.stepper, self.stepper.now, len(self.members)
-        self.start_decoding([live for live, count in chunks if count == 1 and live.is_decoding()])
-        prefills = [each for each in chunks if each[0] not in self.decoding]
-        entries = tuple([Entry(live.id, live.computed, count) for live, count in prefills])
-        emits = any([live.computed + count == live.known for live, count in prefills])
-        self.move_on(stepper.cost.duration(self.count_work(chunks, entries)), 0, 1, members + len(chunks))
-        self.runs.add(start, stepper.now, (), entries, emits, True)
+        """Run one iteration of the members' decodes beside chunks, of which some may be decodes too."""
+        stepper, start, decodes = self.stepper, self.stepper.now, len(self.members.joined)
+        context, emits, prefills = self.members.context, False, []
+        for live, count in chunks:
+            if count == 1 and live.is_decoding():
+                self.start_decoding((live,))
+                decodes, context = decodes + 1, context + live.computed
+            else:
+                emits = emits or live.computed + count == live.known
+                prefills.append((live.id, live.computed, count))
+        work = Work(tuple([(first, count) for _, first, count in prefills]), decodes, context)
+        self.move_on(stepper.cost.duration(work), 0, 1, decodes + len(prefills))
+        self.runs.add(start, stepper.now, (), prefills, emits, True)
         self.retire_ended()
         counts = dict(chunks)
         self.others = [live for live in (*self.others, *admitted) if not self.settle_chunk(live, counts.get(live, 0))]
-
-    def count_work(self, chunks: list[Chunk], prefills: tuple[Entry, ...]) -> Work:
-        """Count the work of the members' decodes and of chunks, of which those that are no prefills are decodes too."""
-        work = tuple([(start, count) for _, start, count in prefills])
-        if len(prefills) == len(chunks):
-            return Work(work, len(self.members), self.members.context)
-        decodes = [live.computed for live, _ in chunks if live in self.decoding]
-        return Work(work, len(self.members) + len(decodes), self.members.context + sum(decodes))
 
     def settle_chunk(self, live: Live, count: Tokens) -> bool:
         """Count a chunk as computed; return True if the request thereby got a token, and so joined or ended."""

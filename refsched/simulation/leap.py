@@ -13,7 +13,7 @@ from refsched.model import Iteration, Limits
 from refsched.record import Record
 from refsched.scheduling.engine import Engine, ReferenceEngine
 from refsched.scheduling.repeats import advance, count_repeats
-from refsched.simulation.cohort import Cohort, is_cohort_rule
+from refsched.simulation.cohort import Cohort
 from refsched.simulation.cost import CostModel
 from refsched.simulation.ending import Ending
 from refsched.simulation.observe import Observer, is_plain, move_plan, move_work
@@ -68,9 +68,11 @@ class PassingRun:
         ending = None
         while ending is None:
             ending = self.runner.go_on()
-            yield from (record for _, record in self.runner.take_records())
+            for _, record in self.runner.take_records():
+                yield record
         self.totals = self.runner.conclude(ending)
-        yield from (record for _, record in self.runner.take_records())
+        for _, record in self.runner.take_records():
+            yield record
 
 
 def make_runner(stepper: Stepper) -> Runner:
@@ -81,6 +83,13 @@ def make_runner(stepper: Stepper) -> Runner:
     if is_cohort_rule(engine) and not stepper.observers:
         return Cohort(stepper, engine)
     return Leaper(stepper, engine)
+
+
+def is_cohort_rule(engine: ReferenceEngine) -> bool:
+    """Tell whether a cohort may stand for this engine's decodes: vLLM V1 in admission order, no cache, no oddities."""
+    dialect = engine.dialect
+    plain = not dialect.prefix_cache and not dialect.decode_limit and dialect.impossible == "reject"
+    return dialect.rule == "vllm-v1" and dialect.order == "admission" and plain
 
 
 class Leaper:

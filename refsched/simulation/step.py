@@ -243,6 +243,8 @@ class Stepper:
 
     def take_records(self) -> list[tuple[int, Record]]:
         """Take the records of those who ended since the last time, with the numbers of their offers."""
+        if not self.records:
+            return []
         records, self.records = self.records, []
         return records
 

@@ -1,7 +1,11 @@
 """Counting the maximal runs of repeating iterations, as a Timeline would hold them, without writing plans out."""
 
-from refsched.model import Entry
-from refsched.units import Ticks
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from refsched.units import Ticks, Tokens
+
+Chunk: TypeAlias = tuple[str, Tokens, Tokens]  # whose it is, its first token, their count
 
 
 class RunTally:
@@ -15,13 +19,24 @@ class RunTally:
     def __init__(self) -> None:
         self.count = 0
         self.version = 0
-        self.last: tuple[Ticks, int, tuple[str, ...], tuple[Entry, ...]] | None = None
+        self.chunks: Sequence[Chunk] = ()  # of the last iteration
+        self.last: tuple[Ticks, int, tuple[str, ...]] | None = (
+            None  # its end, version and who was served, if it can repeat
+        )
 
     def add(
-        self, start: Ticks, end: Ticks, served: tuple[str, ...], chunks: tuple[Entry, ...], emits: bool, plain: bool
+        self, start: Ticks, end: Ticks, served: tuple[str, ...], chunks: Sequence[Chunk], emits: bool, plain: bool
     ) -> None:
         """Count an iteration (or several that repeat it) to the open run, or open another."""
-        goes_on = plain and not emits and self.last == (start, self.version, served, chunks)
-        self.count += not goes_on
-        moved = tuple([Entry(id, first + count, count) for id, first, count in chunks]) if chunks else ()
-        self.last = (end, self.version, served, moved) if plain and not emits else None
+        is_alike = plain and not emits and self.last == (start, self.version, served)
+        self.count += not (is_alike and go_on(self.chunks, chunks))
+        self.chunks = chunks
+        self.last = (end, self.version, served) if plain and not emits else None
+
+
+def go_on(before: Sequence[Chunk], after: Sequence[Chunk]) -> bool:
+    """Tell whether each chunk goes on where it ended, with the same count."""
+    if len(before) != len(after):
+        return False
+    pairs = zip(before, after, strict=True)
+    return all((id, first + count, count) == chunk for (id, first, count), chunk in pairs)
