@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, MutableSequence, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from typing import NamedTuple, Protocol
 
 from refsched.units import Ticks, Tokens
@@ -41,9 +41,6 @@ class Deliveries(Protocol):
     def __len__(self) -> int: ...
 
 
-LARGEST_PACKED = (1 << 63) - 1  # what 8 bytes hold: as picoseconds, 106 days
-
-
 class IterationEnds:
     """Hold the end of every iteration of a run in order of time, as arithmetic progressions; memory follows those.
 
@@ -54,24 +51,32 @@ class IterationEnds:
     __slots__ = ("count", "durations", "firsts", "growths", "last", "starts")
 
     def __init__(self) -> None:
-        self.firsts: MutableSequence[int] = array("q")
+        self.firsts: MutableSequence[int] = array("i")
         self.starts: MutableSequence[Ticks] = array("q")
         self.durations: MutableSequence[Ticks] = array("q")
-        self.growths: MutableSequence[Ticks] = array("q")
+        self.growths: MutableSequence[Ticks] = array("i")
         self.count = 0
         self.last: Ticks = 0  # end of the last iteration
 
     def add(self, start: Ticks, duration: Ticks, growth: Ticks = 0, count: int = 1) -> Ticks:
         """Add `count` iterations from `start` on; return when the last of them ends."""
-        if max(start, duration) > LARGEST_PACKED and isinstance(self.starts, array):
-            self.starts, self.durations = list(self.starts), list(self.durations)
-        self.firsts.append(self.count)
-        self.starts.append(start)
-        self.durations.append(duration)
-        self.growths.append(growth)
+        try:
+            self.firsts.append(self.count)
+            self.starts.append(start)
+            self.durations.append(duration)
+            self.growths.append(growth)
+        except OverflowError:
+            self._append_wider(self.count, start, duration, growth)
         self.count += count
         self.last = start + count * duration + growth * (count * (count - 1) // 2)
         return self.last
+
+    def _append_wider(self, *row: int) -> None:
+        """Append what did not fit: columns go from 4 bytes to 8, and beyond those to a list."""
+        names = ("firsts", "starts", "durations", "growths")
+        known = min(len(getattr(self, name)) for name in names)
+        for name, value in zip(names, row, strict=True):
+            setattr(self, name, append_wider(getattr(self, name)[:known], value))
 
     def __len__(self) -> int:
         return self.count
@@ -87,8 +92,9 @@ class IterationEnds:
         """Give when iteration `number` began (`done` 0) or ended (1); raise IndexError where there is none."""
         if not 0 <= number < self.count:
             raise IndexError(number)
-        place = bisect_right(self.firsts, number) - 1
-        passed = number - self.firsts[place] + done
+        firsts = self.firsts
+        place = len(firsts) - 1 if number >= firsts[-1] else bisect_right(firsts, number) - 1
+        passed = number - firsts[place] + done
         return self.starts[place] + passed * self.durations[place] + self.growths[place] * (passed * (passed - 1) // 2)
 
     def count_ended_by(self, at: Ticks) -> int:
@@ -102,14 +108,27 @@ class IterationEnds:
         done = bisect_right(inside, at, key=lambda done: start + done * duration + growth * (done * (done - 1) // 2))
         return self.firsts[place] + done
 
+    def progressions(self) -> Iterator[tuple[int, int, Ticks, Ticks, Ticks]]:
+        """Give the first iteration of each progression and the one after its last, start, duration and growth."""
+        afters = chain(islice(self.firsts, 1, None), (self.count,))
+        return zip(self.firsts, afters, self.starts, self.durations, self.growths, strict=False)
+
     def __iter__(self) -> Iterator[Ticks]:
-        bounds = zip(self.firsts, [*self.firsts[1:], self.count], strict=False)
-        for (first, stop), start, duration, growth in zip(
-            bounds, self.starts, self.durations, self.growths, strict=True
-        ):
+        for first, stop, start, duration, growth in self.progressions():
             yield from islice(
                 accumulate((duration + growth * each for each in range(stop - first)), initial=start), 1, None
             )
+
+
+def append_wider(column: MutableSequence[int], value: int) -> MutableSequence[int]:
+    """Append to a column, or to one of wider numbers where it cannot hold the value; return that."""
+    while True:
+        try:
+            column.append(value)
+            return column
+        except OverflowError:
+            is_narrow = isinstance(column, array) and column.typecode == "i"
+            column = array("q", column) if is_narrow else list(column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,15 @@ Each name is defined in spec/40-metrics.md. All are taken on the client's clock,
 `server.`, which are differences on the server's own.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import compress, repeat
 from operator import gt, sub
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from refsched.metrics.columns import MISSING, Columns
-from refsched.metrics.gaps import make_gap_populations
-from refsched.metrics.population import Population, Run, make_ratio_runs, make_runs, to_array
+from refsched.metrics.columns import Columns
+from refsched.metrics.compact import MISSING, to_array
+from refsched.metrics.population import Population, make_ratio_runs, make_runs
 
 SPANS: Mapping[str, tuple[str, str]] = {  # name: (from, to)
     "ttft.any": ("sent", "first"),
@@ -59,6 +60,9 @@ MEANINGS: Mapping[str, str] = {
 }
 
 
+Sight: TypeAlias = tuple[Sequence[int], Sequence[int], Sequence[int] | int | None]  # all that a definition looks at
+
+
 class Ratios(NamedTuple):
     """Hold one ratio for each row that has it, and the tokens of that row."""
 
@@ -67,12 +71,13 @@ class Ratios(NamedTuple):
     tokens: Sequence[int]
 
 
-def compute_span(columns: Columns, start: str, stop: str) -> list[int]:
+def compute_span(columns: Columns, start: str, stop: str) -> Sequence[int]:
     """Compute stop - start for each row where both are known."""
     begun, ended = columns.get(start), columns.get(stop)
     if MISSING not in begun and MISSING not in ended:
-        return list(map(sub, ended, begun))
-    return [to - since for since, to in zip(begun, ended, strict=True) if since != MISSING and to != MISSING]
+        return to_array(map(sub, ended, begun))
+    pairs = zip(begun, ended, strict=True)
+    return to_array(to - since for since, to in pairs if since != MISSING and to != MISSING)
 
 
 def compute_ratio(columns: Columns, start: str, stop: str, less: str | int) -> Ratios:
@@ -100,61 +105,46 @@ def compute_transport(columns: Columns) -> list[int]:
     ]
 
 
-class PopulationMaker:
-    """Make the populations of some rows, each once: definitions that see the same times share one."""
-
-    def __init__(self, columns: Columns):
-        self.columns = columns
-        self.offered = len(columns)
-        self.made: list[tuple[tuple[Sequence[int] | int, ...], Population]] = []
-
-    def make_all(self) -> dict[str, tuple[Population, int]]:
-        """Give every population, each with the number of requests that have no such value."""
-        found = {name: self.make_span(start, stop) for name, (start, stop) in SPANS.items()}
-        found |= {name: self.make_ratio(start, stop, less) for name, (start, stop, less) in RATIOS.items()}
-        found["longest_gap"] = self.add_undefined(Population(runs=make_runs(self.columns.known("longest"))))
-        found["transport.first_token"] = self.add_undefined(Population(runs=make_runs(compute_transport(self.columns))))
-        found |= make_gap_populations(self.columns)
-        if found["ttft.chunk"][0] is found["ttft.any"][0]:
-            del found["ttft.chunk"]
-        return {name: found[name] for name in MEANINGS if name in found and (name not in OPTIONAL or found[name][0].n)}
-
-    def make_span(self, start: str, stop: str) -> tuple[Population, int]:
-        """Order the differences of two times."""
-        seen = self.columns.get(start), self.columns.get(stop)
-        return self.share(seen, lambda: make_runs(compute_span(self.columns, start, stop)))
-
-    def make_ratio(self, start: str, stop: str, less: str | int) -> tuple[Population, int]:
-        """Order times per token."""
-        seen = self.columns.get(start), self.columns.get(stop), self.simplify(less)
-
-        def make() -> list[Run]:
-            ratios = compute_ratio(self.columns, start, stop, less)
-            return make_ratio_runs(ratios.times, ratios.divisors)
-
-        return self.share(seen, make)
-
-    def simplify(self, less: str | int) -> Sequence[int] | int:
-        """Give what the tokens are lessened by: one number where it is 1 in every row."""
-        if not isinstance(less, str):
-            return less
-        column = self.columns.get(less)
-        return 1 if column.count(1) == len(column) else column
-
-    def share(self, seen: tuple[Sequence[int] | int, ...], make: Callable[[], list[Run]]) -> tuple[Population, int]:
-        """Give the population made before from equal columns, or make it now."""
-        for known, population in self.made:
-            if len(known) == len(seen) and all(map(is_same, known, seen)):
-                return self.add_undefined(population)
-        population = Population(runs=make())
-        self.made.append((seen, population))
-        return self.add_undefined(population)
-
-    def add_undefined(self, population: Population) -> tuple[Population, int]:
-        """Add how many requests have no value in a population of one value each."""
-        return population, self.offered - population.n
+def list_definitions(columns: Columns) -> Iterator[tuple[str, str | None, Callable[[], Population]]]:
+    """Give each definition of one value a request: its name, an earlier one that sees the same times, its maker."""
+    known: dict[str, Sight] = {}
+    for name in (*SPANS, *RATIOS):
+        seen = get_sight(columns, name)
+        twin = next((other for other, each in known.items() if is_same(each, seen)), None)
+        known[name] = seen
+        yield name, twin, partial(make_span if name in SPANS else make_ratio, columns, name)
+    yield "longest_gap", None, lambda: Population(runs=make_runs(columns.known("longest")))
+    yield "transport.first_token", None, lambda: Population(runs=make_runs(compute_transport(columns)))
 
 
-def is_same(known: Sequence[int] | int, seen: Sequence[int] | int) -> bool:
-    """Tell whether two columns, or two numbers, are equal."""
-    return known is seen or known == seen
+def get_sight(columns: Columns, name: str) -> Sight:
+    """Give all that a definition looks at: two columns, and what the tokens are lessened by."""
+    if name in SPANS:
+        start, stop = SPANS[name]
+        return columns.get(start), columns.get(stop), None
+    start, stop, less = RATIOS[name]
+    return columns.get(start), columns.get(stop), simplify(columns, less)
+
+
+def simplify(columns: Columns, less: str | int) -> Sequence[int] | int:
+    """Give what the tokens are lessened by: one number where it is 1 in every row."""
+    if not isinstance(less, str):
+        return less
+    column = columns.get(less)
+    return 1 if column.count(1) == len(column) else column
+
+
+def is_same(known: Sight, seen: Sight) -> bool:
+    """Tell whether two definitions see the same."""
+    return all(one is other or one == other for one, other in zip(known, seen, strict=True))
+
+
+def make_span(columns: Columns, name: str) -> Population:
+    """Order the differences of two times."""
+    return Population(runs=make_runs(compute_span(columns, *SPANS[name])))
+
+
+def make_ratio(columns: Columns, name: str) -> Population:
+    """Order times per token."""
+    ratios = compute_ratio(columns, *RATIOS[name])
+    return Population(runs=make_ratio_runs(ratios.times, ratios.divisors))

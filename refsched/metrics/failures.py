@@ -7,7 +7,8 @@ failure counted as infinite.
 from dataclasses import dataclass
 from fractions import Fraction
 
-from refsched.metrics.columns import COMPLETED, MISSING, OUTCOMES, Columns
+from refsched.metrics.columns import COMPLETED, OUTCOMES, Columns
+from refsched.metrics.compact import MISSING
 from refsched.metrics.population import Population, make_runs
 from refsched.metrics.quantile import compute_nearest_rank
 from refsched.record import Outcome

@@ -8,11 +8,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import compress
+from itertools import compress, islice
 from operator import mul, sub
 
-from refsched.metrics.columns import MISSING, Columns
-from refsched.metrics.population import Population, make_runs, to_array
+from refsched.metrics.columns import Columns
+from refsched.metrics.compact import MISSING, to_array
+from refsched.metrics.population import Population, make_runs
 from refsched.metrics.window import Edges, list_levels
 from refsched.units import TICKS_PER_SECOND, Ticks
 
@@ -43,7 +44,8 @@ def compute_fidelity(columns: Columns, edges: Edges) -> Fidelity:
     """Compare when requests were to be sent with when they were."""
     due, at = get_pairs(columns)
     lags = to_array(map(sub, at, due))
-    planned, sent = sorted(columns.known("planned")), edges.sent
+    sent = edges.sent
+    planned = sent if columns.get("planned") is columns.get("sent") else columns.sort_known("planned")
     gap = Fraction(planned[-1] - planned[0], len(planned) - 1) if len(planned) > 1 else Fraction(0)
     tolerance = max(TOLERANCE, int(gap * OF_A_GAP))
     late = [(since, since + lag) for since, lag in zip(due, lags, strict=True) if lag > tolerance]
@@ -102,7 +104,7 @@ def compute_rate(times: Sequence[Ticks]) -> Fraction | None:
 
 def compute_cv2(times: Sequence[Ticks]) -> Fraction | None:
     """Give the squared coefficient of variation of the gaps between times in order: variance / mean**2."""
-    gaps = list(map(sub, times[1:], times))
+    gaps = to_array(map(sub, islice(times, 1, None), times))
     total = sum(gaps)
     return Fraction(len(gaps) * sum(map(mul, gaps, gaps)), total * total) - 1 if total else None
 

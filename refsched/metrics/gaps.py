@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from itertools import accumulate, compress
 
-from refsched.metrics.columns import MISSING, Columns
+from refsched.metrics.columns import Columns
+from refsched.metrics.compact import MISSING, to_array
 from refsched.metrics.population import Population, Run, make_ratio_runs, make_runs
 from refsched.metrics.seen import UNKNOWN
-from refsched.metrics.steps import count_table
-from refsched.units import Ticks
+from refsched.metrics.steps import count_gaps
 
 
 def make_gap_populations(columns: Columns) -> Mapping[str, tuple[Population, int]]:
@@ -29,9 +29,9 @@ def make_counted(columns: Columns) -> list[Run]:
     """Order the gaps of simulated records, which are counted and not written out."""
     if not columns.ranges:
         return []
-    counts: dict[Ticks, int] = count_table(columns.steps, columns.ranges)
-    values = sorted(counts)
-    return [Run(values, None, list(accumulate(map(counts.__getitem__, values))))]
+    counts = count_gaps(columns.ranges)
+    values = to_array(sorted(counts))
+    return [Run(values, None, to_array(accumulate(map(counts.__getitem__, values))))]
 
 
 def select_known(columns: Columns) -> Columns:

@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from refsched.errors import InputError
-from refsched.metrics.columns import COMPLETED, MISSING, Columns
+from refsched.metrics.columns import COMPLETED, Columns
+from refsched.metrics.compact import MISSING
 from refsched.metrics.definitions import RATIOS, SPANS
 from refsched.units import Ticks, parse_time
 

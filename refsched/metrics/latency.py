@@ -3,12 +3,13 @@
 All values are ticks. What is not defined for a record is None: it is counted as undefined, never as 0.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from refsched.metrics.steps import Steps
 from refsched.metrics.population import Value
+from refsched.metrics.ranges import RangeCollector, RangeTable
+from refsched.metrics.steps import count_gaps, find_longest
 from refsched.record import IterationRanges, Record
 from refsched.units import Ticks, Tokens
 
@@ -61,14 +62,11 @@ def compute_total(record: Record) -> Ticks | None:
 class Gaps:
     """Measure the gaps between deliveries [A12, B13]; ranges over shared iteration ends are never expanded."""
 
-    def __init__(self) -> None:
-        self.steps = Steps()
-
     def longest(self, record: Record) -> Ticks | None:
         """Give the longest gap between two deliveries of one request, for two deliveries or more [B15]."""
         deliveries = record.deliveries
         if isinstance(deliveries, IterationRanges):
-            return self.steps.find_longest(deliveries)
+            return max((gap for _, gap in find_longest(make_table([deliveries]))), default=None)
         return max((after - before for before, after in pairwise(get_times(record))), default=None)
 
     def count(self, records: Iterable[Record]) -> dict[Value, int]:
@@ -76,9 +74,17 @@ class Gaps:
         every = list(records)
         ranges = [record.deliveries for record in every if isinstance(record.deliveries, IterationRanges)]
         counts: dict[Value, int] = {}
-        counts |= dict(self.steps.count_gaps(ranges).items())
+        counts |= dict(count_gaps(make_table(ranges)).items())
         for record in every:
             if not isinstance(record.deliveries, IterationRanges):
                 for before, after in pairwise(get_times(record)):
                     counts[after - before] = counts.get(after - before, 0) + 1
         return counts
+
+
+def make_table(every: Sequence[IterationRanges]) -> RangeTable:
+    """Put ranges into a table, a row for each."""
+    collector = RangeCollector()
+    for row, deliveries in enumerate(every):
+        collector.add(row, deliveries)
+    return collector.take(len(every))

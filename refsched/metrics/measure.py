@@ -4,16 +4,21 @@ Latency populations are taken over completed requests; all others are counted by
 Where every record has a clock of its own, nothing is computed across requests.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from operator import mul
 
 from refsched.errors import InputError
 from refsched.metrics.block import QUANTILES, Across, Means, Measured, Settings, Summary, WholeRun
-from refsched.metrics.columns import MISSING, OUTCOMES, Columns, collect
+from refsched.metrics.collect import collect
+from refsched.metrics.columns import OUTCOMES, Columns
+from refsched.metrics.compact import MISSING
 from refsched.metrics.confidence import compute_interval
-from refsched.metrics.definitions import RATIOS, PopulationMaker, compute_ratio
+from refsched.metrics.definitions import MEANINGS, OPTIONAL, RATIOS, compute_ratio, list_definitions
 from refsched.metrics.failures import WITHOUT_ANSWER, Bounds, censor
 from refsched.metrics.fidelity import compute_fidelity
+from refsched.metrics.gaps import make_gap_populations
 from refsched.metrics.goodput import compute_goodput
 from refsched.metrics.population import Population, sum_exactly
 from refsched.metrics.quantile import DEFAULT_METHOD, compute_quantile, get_method
@@ -125,12 +130,27 @@ def count_sources(columns: Columns) -> dict[str, int]:
 
 
 def summarise_all(completed: Columns, method: str) -> dict[str, Summary]:
-    """Summarise every population of completed requests [A8, A9, A12, B13]; each shared one once."""
+    """Summarise every population of completed requests [A8, A9, A12, B13]; each shared one once, and one at a time."""
+    found: dict[str, Summary] = {}
+    for name, twin, make in list_definitions(completed):
+        if twin is None:
+            population = make()
+            found[name] = summarise(population, len(completed) - population.n, method)
+        else:
+            found[name] = found[twin]
+    if found["ttft.chunk"] is found["ttft.any"]:
+        del found["ttft.chunk"]
+    found |= summarise_gaps(completed, method)
+    return {name: found[name] for name in MEANINGS if name in found and (name not in OPTIONAL or found[name].n)}
+
+
+def summarise_gaps(completed: Columns, method: str) -> dict[str, Summary]:
+    """Summarise the gaps under each reading; readings that agree once."""
     made: dict[int, Summary] = {}
     found: dict[str, Summary] = {}
-    for name, (population, undefined) in PopulationMaker(completed).make_all().items():
+    for name, (population, undefined) in make_gap_populations(completed).items():
         if id(population) not in made:
-            made[id(population)] = summarise(population, undefined, method, not name.startswith("itl."))
+            made[id(population)] = summarise(population, undefined, method, False)
         found[name] = made[id(population)]
     return found
 
@@ -145,24 +165,29 @@ def summarise(population: Population, undefined: int, method: str, is_per_reques
 
 
 def compute_means(columns: Columns, populations: Mapping[str, Summary]) -> dict[str, Means]:
-    """Compute three means of each time per token, by what each request counts as."""
-    found = {}
-    for name, parts in RATIOS.items():
-        times, divisors, tokens = compute_ratio(columns, *parts)
-        if not times:
-            found[name] = Means(None, None, None)
-            continue
-        ratio = Fraction(sum(times), sum(divisors))
-        weighted = ratio if parts[2] == 0 else weigh(times, divisors, tokens) / sum(tokens)
-        found[name] = Means(populations[name].mean, weighted, ratio)
+    """Compute three means of each time per token, by what each request counts as; where two are the same, once."""
+    found: dict[str, Means] = {}
+    for name in RATIOS:
+        twin = next((other for other in found if populations[other] is populations[name]), None)
+        found[name] = found[twin] if twin else compute_mean_of(columns, name, populations[name].mean)
     return found
+
+
+def compute_mean_of(columns: Columns, name: str, mean: Fraction | None) -> Means:
+    """Compute the means of one time per token, of which that over requests is known."""
+    times, divisors, tokens = compute_ratio(columns, *RATIOS[name])
+    if not times:
+        return Means(None, None, None)
+    ratio = Fraction(sum(times), sum(divisors))
+    weighted = ratio if RATIOS[name][2] == 0 else weigh(times, divisors, tokens) / sum(tokens)
+    return Means(mean, weighted, ratio)
 
 
 def weigh(times: Sequence[int], divisors: Sequence[int], tokens: Sequence[int]) -> Fraction:
     """Add up times per token, each multiplied by the tokens of its request."""
-    parts: dict[int, int] = {}
-    for time, divisor, count in zip(times, divisors, tokens, strict=True):
-        parts[divisor] = parts.get(divisor, 0) + time * count
+    parts: dict[int, int] = defaultdict(int)
+    for divisor, weighted in zip(divisors, map(mul, times, tokens), strict=True):
+        parts[divisor] += weighted
     return sum_exactly([Fraction(part, divisor) for divisor, part in parts.items()])
 
 

@@ -6,20 +6,21 @@ to integers in the same order, and different rationals to different integers.
 
 from array import array
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import merge
-from itertools import accumulate
+from itertools import accumulate, chain, repeat
+from operator import mul, sub
 from typing import TypeAlias
 
 from refsched.errors import InputError
+from refsched.metrics.compact import RUN, to_array
 
 Value: TypeAlias = int | Fraction
 SHIFT = 128  # rationals a/b and c/d that differ, differ by at least 1/(b*d), which is above 2**-128
 LARGEST = (1 << 63) - 1  # what fits an array of 8-byte integers: as picoseconds, 106 days
-RUN = 1 << 20  # values sorted at once; this bounds the memory that sorting takes
 SAMPLE = 1 << 17  # values looked at to see whether many are the same
 
 
@@ -63,8 +64,8 @@ class Run:
     def weights(self) -> Iterator[int]:
         """Give how often each value stands here."""
         if self.ranks is None:
-            return (1 for _ in self.values)
-        return (upto - before for before, upto in zip([0, *self.ranks], self.ranks, strict=False))
+            return repeat(1, len(self.values))
+        return map(sub, self.ranks, chain((0,), self.ranks))
 
     def has_one_divisor(self) -> bool:
         """Tell whether all ratios have the same divisor."""
@@ -73,14 +74,14 @@ class Run:
 
     def total(self) -> Fraction:
         """Give the exact sum of all values."""
-        if self.divisors is None and self.ranks is None:
-            return Fraction(sum(self.values))
-        if self.divisors and self.ranks is None and self.has_one_divisor():
-            return Fraction(sum(self.values), self.divisors[0])
-        parts: dict[int, int] = {}
-        divisors = self.divisors or [1] * len(self.values)
-        for value, divisor, weight in zip(self.values, divisors, self.weights(), strict=True):
-            parts[divisor] = parts.get(divisor, 0) + value * weight
+        weighted = self.values if self.ranks is None else map(mul, self.values, self.weights())
+        if self.divisors is None:
+            return Fraction(sum(weighted))
+        if self.has_one_divisor():
+            return Fraction(sum(weighted), self.divisors[0])
+        parts: dict[int, int] = defaultdict(int)
+        for value, divisor in zip(weighted, self.divisors, strict=True):
+            parts[divisor] += value
         return sum_exactly([Fraction(part, divisor) for divisor, part in parts.items()])
 
 
@@ -217,11 +218,3 @@ def make_common_run(values: Sequence[int], divisor: int, is_weighted: bool) -> R
     """Sort ratios of one divisor."""
     divisors = to_array([divisor]) * len(values)
     return Run(to_array(sorted(values)), divisors, to_array(accumulate(divisors)) if is_weighted else None)
-
-
-def to_array(values: Iterable[int]) -> "array[int]":
-    """Pack integers into 8 bytes each; raise InputError where one does not fit."""
-    try:
-        return array("q", values)
-    except OverflowError:
-        raise InputError("times more than 106 days from 0; count them from the start of the run") from None

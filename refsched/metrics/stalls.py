@@ -6,8 +6,9 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import TypeAlias
 
-from refsched.metrics.columns import MISSING, Columns
-from refsched.metrics.steps import count_table
+from refsched.metrics.columns import Columns
+from refsched.metrics.compact import MISSING
+from refsched.metrics.steps import count_gaps
 from refsched.units import TICKS_PER_SECOND, Ticks, Tokens
 
 Chunk: TypeAlias = tuple[Ticks, Tokens]  # when it came, and the tokens in it
@@ -61,7 +62,7 @@ class Deadlines:
 def count_stalls(columns: Columns, threshold: Ticks) -> Stalls:
     """Count the gaps above a threshold, the requests that have one, and their share of all decode time."""
     gaps = [gap for gap in columns.gaps if gap > threshold]
-    counts = count_table(columns.steps, columns.ranges)
+    counts = count_gaps(columns.ranges)
     above = {gap: weight for gap, weight in counts.items() if gap > threshold}
     stalled = sum(gaps) + sum(gap * weight for gap, weight in above.items())
     pairs = zip(columns.get("first"), columns.get("last"), strict=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
-from refsched.metrics.columns import COMPLETED, MISSING, Columns
+from refsched.metrics.columns import COMPLETED, Columns
+from refsched.metrics.compact import MISSING
 from refsched.metrics.population import Population, make_runs
 from refsched.metrics.window import Edges, Window, count_tokens_in, get_steady_window
 from refsched.units import Ticks
@@ -82,23 +83,18 @@ def judge_growth(growth: int, arrivals: int) -> str:
 
 def split_cold_start(columns: Columns, edges: Edges) -> ColdStart | None:
     """Set apart what was sent before the first end; None where nothing was both sent and ended."""
-    rows = [
-        (sent, first)
-        for code, sent, first in zip(columns.outcomes, columns.get("sent"), columns.get("first"), strict=True)
-        if code == COMPLETED and MISSING not in (sent, first)
-    ]
-    if not edges.ended or not rows:
+    if not edges.ended:
         return None
     edge = edges.ended[0]
-    burst = [first - sent for sent, first in rows if sent < edge]
-    rest = [first - sent for sent, first in rows if sent >= edge]
-    early, sends = bisect_left(edges.sent, edge), len(edges.sent)
-    return ColdStart(early, sends, compute_mean(burst), compute_mean(rest))
-
-
-def compute_mean(values: Sequence[int]) -> Fraction | None:
-    """Give the exact mean, None of nothing."""
-    return Fraction(sum(values), len(values)) if values else None
+    waits, counts = [0, 0], [0, 0]  # of the burst, and of the rest
+    for code, sent, first in zip(columns.outcomes, columns.get("sent"), columns.get("first"), strict=True):
+        if code == COMPLETED and sent != MISSING and first != MISSING:
+            waits[sent >= edge] += first - sent
+            counts[sent >= edge] += 1
+    if not any(counts):
+        return None
+    burst, rest = (Fraction(wait, count) if count else None for wait, count in zip(waits, counts, strict=True))
+    return ColdStart(bisect_left(edges.sent, edge), len(edges.sent), burst, rest)
 
 
 def look_into(columns: Columns, edges: Edges, window: Window) -> InWindow:

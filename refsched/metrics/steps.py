@@ -4,137 +4,146 @@ A gap belongs to the iteration that ends it. Inside a progression gaps are the d
 counted from the end of the iteration before, which may have been a while ago.
 """
 
-from __future__ import annotations
-
-from array import array
-from bisect import bisect_right
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import merge
+from itertools import islice
+from operator import le
+from typing import TypeAlias
 
-from refsched.metrics.ranges import RangeTable
+from refsched.metrics.compact import sort_packed
+from refsched.metrics.ranges import Pieces, RangeTable
 from refsched.metrics.seen import list_range_gaps
-from refsched.record import IterationEnds, IterationRanges
+from refsched.record import IterationEnds
 from refsched.units import Ticks
 
 
-class Steps:
-    """Find and count gaps of records that share iteration ends; the ends may grow between two calls."""
+Stretch: TypeAlias = tuple[int, int, Ticks, Ticks, Ticks]
+# a progression: its iterations first … stop - 1, the gap before the first, the duration then, and how that grows
+
+
+def list_stretches(ends: IterationEnds) -> Iterator[Stretch]:
+    """Give the progressions of a run in order."""
+    ended = ends.starts[0] if ends.count else 0
+    for first, stop, start, duration, growth in ends.progressions():
+        yield first, stop, start + duration - ended, duration, growth
+        count = stop - first
+        ended = start + count * duration + growth * (count * (count - 1) // 2)
+
+
+# THE LONGEST
+
+
+def find_longest(table: RangeTable) -> Iterator[tuple[int, Ticks]]:
+    """Give the number of a row and a gap of it; the longest of each row that has any is among them."""
+    for run, ends in enumerate(table.ends):
+        yield from find_longest_inside(ends, table.list_pieces(run))
+    for row in table.broken:
+        yield from ((row, gap) for gap in list_range_gaps(table[row]))
+
+
+def find_longest_inside(ends: IterationEnds, pieces: Pieces) -> Iterator[tuple[int, Ticks]]:
+    """Give the row and the longest gap of each range of two iterations or more, in the order in which they stop."""
+    stretches, tops = list_stretches(ends), Tops()
+    stretch: Stretch = (0, 0, 0, 0, 0)
+    for place in order(pieces.stops):
+        rise, stop = pieces.rises[place], pieces.stops[place]
+        if rise >= stop:
+            continue
+        while stretch[1] < stop:
+            tops.push(stretch, stretch[1])
+            stretch = next(stretches)
+        tops.push(stretch, stop)
+        yield pieces.rows[place], tops.find_longest(rise)
+
+
+def order(stops: Sequence[int]) -> Sequence[int]:
+    """Give the places of numbers in ascending order."""
+    if all(map(le, stops, islice(stops, 1, None))):
+        return range(len(stops))
+    return sorted(range(len(stops)), key=stops.__getitem__)
+
+
+class Tops:
+    """Keep, of the gaps told in order, those that are longer than all after them: the longest from any place on."""
 
     def __init__(self) -> None:
-        self.known: dict[int, tuple[IterationEnds, array[Ticks], array[Ticks]]] = {}
+        self.places: list[int] = []
+        self.gaps: list[Ticks] = []
 
-    def get(self, ends: IterationEnds) -> tuple[array[Ticks], array[Ticks]]:
-        """Give the first gap and the largest gap of each progression."""
-        known = self.known.get(id(ends))
-        if known is None:
-            known = self.known[id(ends)] = ends, array("q"), array("q")
-        _, firsts, tops = known
-        if len(tops) == len(ends.firsts):
-            return firsts, tops
-        for place in range(len(tops), len(ends.firsts)):
-            duration, growth = ends.durations[place], ends.growths[place]
-            before = ends[ends.firsts[place] - 1] if place else ends.starts[0]
-            firsts.append(ends.starts[place] + duration - before)
-            inside = count_inside(ends, place) - 1
-            others = (duration + growth, duration + inside * growth) if inside else ()
-            tops.append(max((firsts[-1], *others)))
-        return firsts, tops
+    def push(self, stretch: Stretch, stop: int) -> None:
+        """Tell the gaps of a stretch before iteration `stop`; it may be told again, up to a later one."""
+        first, _, before, duration, growth = stretch
+        last = duration + (stop - 1 - first) * growth
+        if before > last or stop - 1 == first:
+            self._push(first, before)
+        if growth < 0:
+            for place in range(first + 1, stop - 1):
+                self._push(place, duration + (place - first) * growth)
+        if stop - 1 > first:  # unless they become shorter, the last is the longest of those inside
+            self._push(stop - 1, last)
 
-    def find_longest(self, deliveries: IterationRanges) -> Ticks | None:
-        """Find the longest gap between two deliveries of a record."""
-        ends, ranges = deliveries.ends, deliveries.ranges
-        gaps = [self.find_top(ends, first, stop) for first, stop in ranges if stop - first > 1]
-        return max(gaps + list_range_gaps(deliveries), default=None)
+    def _push(self, place: int, gap: Ticks) -> None:
+        places, gaps = self.places, self.gaps
+        while gaps and gaps[-1] <= gap:
+            gaps.pop()
+            places.pop()
+        gaps.append(gap)
+        places.append(place)
 
-    def find_top(self, ends: IterationEnds, first: int, stop: int) -> Ticks:
-        """Find the longest gap between two of the iterations first … stop - 1, at least two."""
-        firsts, tops = self.get(ends)
-        low = bisect_right(ends.firsts, first + 1) - 1
-        high = bisect_right(ends.firsts, stop - 1, low) - 1
-        if low == high:
-            return find_edge(ends, firsts, low, first + 1, stop)
-        edges = (
-            find_edge(ends, firsts, low, first + 1, ends.firsts[low + 1]),
-            find_edge(ends, firsts, high, ends.firsts[high], stop),
-        )
-        return max(*edges, *tops[low + 1 : high])
-
-    def count_gaps(self, every: Iterable[IterationRanges]) -> dict[Ticks, int]:
-        """Count all gaps of some records by length; those inside ranges by where coverage rises and falls."""
-        counts: dict[Ticks, int] = {}
-        edges: dict[int, tuple[array[int], array[int]]] = {}
-        for deliveries in every:
-            self.get(deliveries.ends)
-            rises, falls = edges.setdefault(id(deliveries.ends), (array("q"), array("q")))
-            for first, stop in deliveries.ranges:
-                rises.append(first + 1)
-                falls.append(stop)
-            for gap in list_range_gaps(deliveries):
-                counts[gap] = counts.get(gap, 0) + 1
-        for key, (rises, falls) in edges.items():
-            ends, firsts, _ = self.known[key]
-            for first, stop, weight in list_covered(sorted(rises), sorted(falls)):
-                count_covered(counts, ends, firsts, first, stop, weight)
-        return counts
+    def find_longest(self, place: int) -> Ticks:
+        """Find the longest gap from iteration `place` on."""
+        return self.gaps[bisect_left(self.places, place)]
 
 
-def count_table(steps: Steps, table: RangeTable) -> dict[Ticks, int]:
-    """Count all gaps of the records in a table, as `count_gaps` does."""
-    if len(table.ends) != 1:
-        return steps.count_gaps(table.values())
-    ends = table.ends[0]
-    firsts, _ = steps.get(ends)
-    counts: dict[Ticks, int] = {}
-    for row in table.list_broken():
+# ALL OF THEM
+
+
+def count_gaps(table: RangeTable) -> dict[Ticks, int]:
+    """Count all gaps by length; those inside ranges by how many rows cover each iteration."""
+    counts: dict[Ticks, int] = defaultdict(int)
+    for run, ends in enumerate(table.ends):
+        rises, stops, _ = table.list_pieces(run)
+        add_covered(counts, ends, list_covered(sort_packed(rises), sort_packed(stops)))
+    for row in table.broken:
         for gap in list_range_gaps(table[row]):
-            counts[gap] = counts.get(gap, 0) + 1
-    rises = sorted(first + 1 for first in table.edges[::2])
-    for first, stop, weight in list_covered(rises, sorted(table.edges[1::2])):
-        count_covered(counts, ends, firsts, first, stop, weight)
+            counts[gap] += 1
     return counts
 
 
-def count_inside(ends: IterationEnds, place: int) -> int:
-    """Count the iterations of a progression."""
-    after = ends.firsts[place + 1] if place + 1 < len(ends.firsts) else ends.count
-    return after - ends.firsts[place]
+def list_covered(rises: Sequence[int], stops: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Give the iterations (first, stop) that a constant number of ranges covers, and that number.
 
-
-def find_edge(ends: IterationEnds, firsts: Sequence[Ticks], place: int, first: int, stop: int) -> Ticks:
-    """Find the longest gap of iterations first … stop - 1 of one progression: one of the outermost."""
-    begin, duration, growth = ends.firsts[place], ends.durations[place], ends.growths[place]
-    last = firsts[place] if stop - 1 == begin else duration + (stop - 1 - begin) * growth
-    if first > begin:
-        return max(last, duration + (first - begin) * growth)
-    return max(last, firsts[place], duration + growth) if stop - 1 > begin else last
-
-
-def list_covered(rises: list[int], falls: list[int]) -> Iterator[tuple[int, int, int]]:
-    """Give the stretches of iterations (first, stop) that a constant number of records covers, and that number.
-
-    A record covers from one of the sorted `rises` up to one of the sorted `falls`.
+    Ranges cover from one of the sorted `rises` up to one of the sorted `stops`.
     """
-    weight, at = 0, 0
-    for place, change in merge(((place, 1) for place in rises), ((place, -1) for place in falls)):
-        if weight and place > at:
-            yield at, place, weight
-        weight, at = weight + change, place
+    risen = iter(rises)
+    weight = at = 0
+    rise = next(risen, None)
+    for stop in stops:
+        while rise is not None and rise <= stop:
+            if weight and rise > at:
+                yield at, rise, weight
+            weight, at, rise = weight + 1, rise, next(risen, None)
+        if weight and stop > at:
+            yield at, stop, weight
+        weight, at = weight - 1, stop
 
 
-def count_covered(
-    counts: dict[Ticks, int], ends: IterationEnds, firsts: Sequence[Ticks], first: int, stop: int, weight: int
-) -> None:
-    """Add the gaps of iterations first … stop - 1 to `counts`, `weight` times each."""
-    place = bisect_right(ends.firsts, first) - 1
-    while first < stop:
-        begin, duration, growth = ends.firsts[place], ends.durations[place], ends.growths[place]
-        until = min(stop, begin + count_inside(ends, place))
-        if first == begin:
-            counts[firsts[place]] = counts.get(firsts[place], 0) + weight
-            first += 1
-        if growth == 0 and first < until:
-            counts[duration] = counts.get(duration, 0) + weight * (until - first)
-        elif first < until:
-            for gap in range(duration + (first - begin) * growth, duration + (until - begin) * growth, growth):
-                counts[gap] = counts.get(gap, 0) + weight
-        first, place = until, place + 1
+def add_covered(counts: dict[Ticks, int], ends: IterationEnds, covered: Iterable[tuple[int, int, int]]) -> None:
+    """Add the gaps of iterations that are covered, each as often as it is."""
+    stretches = list_stretches(ends)
+    first = until = 0
+    for place, stop, weight in covered:
+        while place < stop:
+            while until <= place:
+                first, until, before, duration, growth = next(stretches)
+            if place == first:
+                counts[before] += weight
+                place += 1
+            upto = min(stop, until)
+            if growth:
+                for gap in range(duration + (place - first) * growth, duration + (upto - first) * growth, growth):
+                    counts[gap] += weight
+            elif place < upto:
+                counts[duration] += weight * (upto - place)
+            place = upto

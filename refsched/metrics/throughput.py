@@ -1,15 +1,19 @@
 """Throughput and backlog: what was delivered in the window, and how many requests were in the system [A11, A22]."""
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
-from refsched.metrics.columns import MISSING, Columns
+from refsched.metrics.columns import Columns
+from refsched.metrics.compact import MISSING, sort_packed
 from refsched.metrics.window import NEVER_SENT, Window, get_window
 from refsched.units import Ticks, Tokens
 
-FOREVER: Ticks = 1 << 63
+FOREVER: Ticks = (1 << 63) - 1
+Stays: TypeAlias = tuple[Sequence[Ticks], Sequence[Ticks], Sequence[Ticks]]
 
 __all__ = ["Backlog", "Throughput", "Window", "compute_backlog", "compute_throughput", "count_peak", "get_window"]
 
@@ -73,19 +77,23 @@ def divide(count: int | None, seconds: Fraction) -> Fraction | None:
 
 def compute_backlog(columns: Columns) -> Backlog:
     """Count how many requests were in the system; one that never ended stays in it."""
-    rows = zip(columns.outcomes, columns.get("sent"), columns.get("first"), columns.get("ended"), strict=True)
-    sent: list[Ticks] = []
-    answered: list[Ticks] = []
-    ended: list[Ticks] = []
-    for code, start, first, stop in rows:
-        if start != MISSING and code != NEVER_SENT:
-            sent.append(start)
-            ended.append(FOREVER if stop == MISSING else stop)
-            answered.append(ended[-1] if first == MISSING else first)
-    for times in (sent, answered, ended):
-        times.sort()
+    sent, answered, ended = map(sort_packed, list_stays(columns))
     at_last = len(ended) - bisect_right(ended, sent[-1]) if sent else 0
     return Backlog(count_peak(sent, ended), at_last, count_peak(sent, answered))
+
+
+def list_stays(columns: Columns) -> Stays:
+    """Give when each request that was sent was sent, got its first token and ended."""
+    sent, first, ended = map(columns.get, ("sent", "first", "ended"))
+    if NEVER_SENT not in columns.outcomes and all(MISSING not in column for column in (sent, first, ended)):
+        return sent, first, ended
+    stays = array("q"), array("q"), array("q")
+    for code, start, token, stop in zip(columns.outcomes, sent, first, ended, strict=True):
+        if start != MISSING and code != NEVER_SENT:
+            left = FOREVER if stop == MISSING else stop
+            for column, at in zip(stays, (start, left if token == MISSING else token, left), strict=True):
+                column.append(at)
+    return stays
 
 
 def count_peak(starts: Sequence[Ticks], stops: Sequence[Ticks]) -> int:

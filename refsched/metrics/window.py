@@ -11,7 +11,8 @@ from fractions import Fraction
 from itertools import accumulate
 
 from refsched.errors import InputError
-from refsched.metrics.columns import MISSING, OUTCOMES, Columns
+from refsched.metrics.columns import OUTCOMES, Columns
+from refsched.metrics.compact import MISSING, sort_packed, to_array
 from refsched.record import Outcome
 from refsched.units import Ticks, Tokens, parse_decimal, parse_time, to_seconds
 
@@ -154,11 +155,11 @@ class Edges:
 
 def find_edges(columns: Columns) -> Edges:
     """Put the sends and the ends of all requests in order."""
-    sent, ended = sorted(columns.known("sent")), sorted(columns.known("ended"))
+    sent, ended = columns.sort_known("sent"), columns.sort_known("ended")
     if len(sent) == len(columns):
         return Edges(sent, ended, ended)
     pairs = zip(columns.get("sent"), columns.get("ended"), strict=True)
-    return Edges(sent, ended, sorted(end for send, end in pairs if MISSING not in (send, end)))
+    return Edges(sent, ended, sort_packed(to_array(end for send, end in pairs if MISSING not in (send, end))))
 
 
 def get_steady_window(edges: Edges) -> Window | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
-from refsched.metrics.columns import collect
+from refsched.metrics.collect import collect
 from refsched.metrics.goodput import Goodput, Policy, Slo, compute_goodput
 from refsched.metrics.measure import Measured, Settings, Summary, measure
 from refsched.record import Outcome, Record

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refsched.errors import InputError
-from refsched.metrics.columns import collect
+from refsched.metrics.collect import collect
 from refsched.metrics.failures import censor
 from refsched.metrics.latency import compute_total, compute_tpot, compute_ttft
 from refsched.metrics.measure import measure

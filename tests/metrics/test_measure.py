@@ -147,6 +147,20 @@ def test_ranges_over_iteration_ends_measure_like_written_out_deliveries(
         )
 
 
+def test_ends_beyond_four_bytes_are_kept_all_the_same() -> None:
+    ends = IterationEnds()
+    parts = ((0, 5, 1, 2), (20, 7, 1 << 40, 3), ((1 << 42) + 9, 1, 2, 1 << 33), (1 << 70, 3, 0, 4))
+    firsts = [0, 2, 5, 5 + (1 << 33)]
+    for part in parts:
+        ends.add(*part)
+    for first, (start, duration, growth, count) in zip(firsts, parts, strict=True):
+        numbers = range(min(count, 4))
+        assert [ends[first + number] for number in numbers] == [
+            start + (number + 1) * duration + growth * (number * (number + 1) // 2) for number in numbers
+        ]
+    assert ends.count_ended_by(ends.last) == len(ends) == firsts[-1] + 4
+
+
 def test_ends_beyond_eight_bytes_are_kept_all_the_same() -> None:
     ends = IterationEnds()
     for start in (0, 10**19, 3 * 10**19):
