@@ -9,7 +9,7 @@ from typing import TypeAlias, overload
 from refsched.errors import InputError
 
 MISSING = -(1 << 63)  # stands for what is not known
-RUN = 1 << 20  # values sorted at once; this bounds the memory that sorting takes
+RUN = 1 << 19  # values sorted at once; this bounds the memory that sorting takes
 Part: TypeAlias = tuple[int | None, ...]
 
 
@@ -78,7 +78,7 @@ def extend_column(column: Sequence[int], part: Sequence[int]) -> Sequence[int]:
     if isinstance(column, array) and column:
         return extend_array(column, part)
     if part.count(part[0]) == len(part) and column.count(part[0]) == len(column):
-        return Repeated(part[0], len(column) + len(part))
+        return Repeated(array("q", part[:1])[0], len(column) + len(part))  # the array refuses what is too large
     return extend_array(extend_array(array("i"), column or ()), part)
 
 
@@ -136,6 +136,22 @@ def pick(column: Sequence[int], rows: Sequence[int]) -> Sequence[int]:
 
 
 def sort_packed(values: Sequence[int]) -> "array[int]":
-    """Sort integers into an array, a part at a time; memory beyond it follows one part."""
-    parts = [to_array(sorted(values[start : start + RUN])) for start in range(0, len(values), RUN)]
+    """Sort integers into an array, a part at a time; memory beyond it follows one part and one more array."""
+    parts = sort_parts(values)
     return parts[0] if len(parts) == 1 else to_array(merge(*parts))
+
+
+def iterate_sorted(values: Sequence[int]) -> Iterator[int]:
+    """Give integers in order; memory follows one array of them."""
+    return merge(*sort_parts(values))
+
+
+def sort_parts(values: Sequence[int]) -> "list[array[int]]":
+    """Sort integers part by part, each into an array as wide as they came in."""
+    kind = get_kind(values)
+    return [array(kind, sorted(values[start : start + RUN])) for start in range(0, len(values), RUN)]
+
+
+def get_kind(values: Sequence[int]) -> str:
+    """Give the type code of an array that is as wide as some values' own, of 8 bytes where they have none."""
+    return values.typecode if isinstance(values, array) else "q"

@@ -4,14 +4,15 @@ Each name is defined in spec/40-metrics.md. All are taken on the client's clock,
 `server.`, which are differences on the server's own.
 """
 
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import compress, repeat
+from itertools import compress
 from operator import gt, sub
 from typing import NamedTuple, TypeAlias
 
 from refsched.metrics.columns import Columns
-from refsched.metrics.compact import MISSING, to_array
+from refsched.metrics.compact import MISSING, Repeated, get_kind, to_array
 from refsched.metrics.population import Population, make_ratio_runs, make_runs
 
 SPANS: Mapping[str, tuple[str, str]] = {  # name: (from, to)
@@ -83,16 +84,23 @@ def compute_span(columns: Columns, start: str, stop: str) -> Sequence[int]:
 def compute_ratio(columns: Columns, start: str, stop: str, less: str | int) -> Ratios:
     """Compute (stop - start) / (tokens - less) where all are known and the divisor is positive."""
     begun, ended, tokens = columns.get(start), columns.get(stop), columns.get("tokens")
-    lessened = columns.get(less) if isinstance(less, str) else to_array(repeat(less, len(columns)))
+    lessened = columns.get(less) if isinstance(less, str) else Repeated(less, len(columns))
     if any(MISSING in column for column in (begun, ended, tokens, lessened)):
         rows = zip(begun, ended, tokens, lessened, strict=True)
-        has = [count > fewer and MISSING not in (since, to, fewer) for since, to, count, fewer in rows]
+        has = array("b", (count > fewer and MISSING not in (since, to, fewer) for since, to, count, fewer in rows))
     else:
-        has = list(map(gt, tokens, lessened))
+        has = array("b", map(gt, tokens, lessened))
     if not all(has):
-        begun, ended, tokens, lessened = (list(compress(each, has)) for each in (begun, ended, tokens, lessened))
-    divisors = to_array(map(sub, tokens, lessened))
+        begun, ended, tokens, lessened = (pick_where(each, has) for each in (begun, ended, tokens, lessened))
+    divisors = array(get_kind(tokens), map(sub, tokens, lessened))
     return Ratios(to_array(map(sub, ended, begun)), divisors, tokens)
+
+
+def pick_where(column: Sequence[int], has: Sequence[int]) -> Sequence[int]:
+    """Give the values of a column for which `has` is not 0."""
+    if isinstance(column, Repeated):
+        return Repeated(column.value, len(has) - has.count(0))
+    return array(get_kind(column), compress(column, has))
 
 
 def compute_transport(columns: Columns) -> list[int]:

@@ -1,11 +1,11 @@
 """The gaps between tokens as a population, under three readings of a chunk that holds several [A12, B13, B14]."""
 
 from collections.abc import Mapping
-from itertools import accumulate, compress
+from itertools import compress
 
 from refsched.metrics.columns import Columns
-from refsched.metrics.compact import MISSING, to_array
-from refsched.metrics.population import Population, Run, make_ratio_runs, make_runs
+from refsched.metrics.compact import MISSING
+from refsched.metrics.population import Population, Run, make_counted_run, make_ratio_runs, make_runs
 from refsched.metrics.seen import UNKNOWN
 from refsched.metrics.steps import count_gaps
 
@@ -29,9 +29,7 @@ def make_counted(columns: Columns) -> list[Run]:
     """Order the gaps of simulated records, which are counted and not written out."""
     if not columns.ranges:
         return []
-    counts = count_gaps(columns.ranges)
-    values = to_array(sorted(counts))
-    return [Run(values, None, to_array(accumulate(map(counts.__getitem__, values))))]
+    return [make_counted_run(counts) for counts in count_gaps(columns.ranges)]
 
 
 def select_known(columns: Columns) -> Columns:

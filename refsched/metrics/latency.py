@@ -3,6 +3,7 @@
 All values are ticks. What is not defined for a record is None: it is counted as undefined, never as 0.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -73,12 +74,14 @@ class Gaps:
         """Count all gaps of all records by length."""
         every = list(records)
         ranges = [record.deliveries for record in every if isinstance(record.deliveries, IterationRanges)]
-        counts: dict[Value, int] = {}
-        counts |= dict(count_gaps(make_table(ranges)).items())
+        counts: dict[Value, int] = Counter()
+        for part in count_gaps(make_table(ranges)):
+            for gap, weight in part.items():
+                counts[gap] += weight
         for record in every:
             if not isinstance(record.deliveries, IterationRanges):
                 for before, after in pairwise(get_times(record)):
-                    counts[after - before] = counts.get(after - before, 0) + 1
+                    counts[after - before] += 1
         return counts
 
 

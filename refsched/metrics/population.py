@@ -16,7 +16,7 @@ from operator import mul, sub
 from typing import TypeAlias
 
 from refsched.errors import InputError
-from refsched.metrics.compact import RUN, to_array
+from refsched.metrics.compact import RUN, get_kind, to_array
 
 Value: TypeAlias = int | Fraction
 SHIFT = 128  # rationals a/b and c/d that differ, differ by at least 1/(b*d), which is above 2**-128
@@ -192,10 +192,14 @@ def make_runs(values: Iterable[int]) -> list[Run]:
 def make_run(part: Sequence[int]) -> Run:
     """Sort integers, or count them where many are the same, which is quicker then."""
     if len(part) > SAMPLE and len(set(part[:SAMPLE])) * 2 < SAMPLE:
-        counts = Counter(part)
-        distinct = to_array(sorted(counts))
-        return Run(distinct, None, to_array(accumulate(map(counts.__getitem__, distinct))))
+        return make_counted_run(Counter(part))
     return Run(to_array(sorted(part)))
+
+
+def make_counted_run(counts: Mapping[int, int]) -> Run:
+    """Make a run of integers that are counted already."""
+    values = to_array(sorted(counts))
+    return Run(values, None, to_array(accumulate(map(counts.__getitem__, values))))
 
 
 def make_ratio_runs(values: Sequence[int], divisors: Sequence[int], is_weighted: bool = False) -> list[Run]:
@@ -206,11 +210,12 @@ def make_ratio_runs(values: Sequence[int], divisors: Sequence[int], is_weighted:
         if over.count(over[0]) == len(over):
             runs.append(make_common_run(part, over[0], is_weighted))
             continue
-        keys = [(value << SHIFT) // each for value, each in zip(part, over, strict=True)]
+        shift = 2 * max(over).bit_length()  # 1 / (b * d) is above 2**-shift
+        keys = [(value << shift) // each for value, each in zip(part, over, strict=True)]
         order = sorted(range(len(keys)), key=keys.__getitem__)
-        below = to_array(over[place] for place in order)
+        below = array(get_kind(over), map(over.__getitem__, order))
         ranks = to_array(accumulate(below)) if is_weighted else None
-        runs.append(Run(to_array(part[place] for place in order), below, ranks))
+        runs.append(Run(to_array(map(part.__getitem__, order)), below, ranks))
     return runs
 
 

@@ -62,9 +62,8 @@ class Deadlines:
 def count_stalls(columns: Columns, threshold: Ticks) -> Stalls:
     """Count the gaps above a threshold, the requests that have one, and their share of all decode time."""
     gaps = [gap for gap in columns.gaps if gap > threshold]
-    counts = count_gaps(columns.ranges)
-    above = {gap: weight for gap, weight in counts.items() if gap > threshold}
-    stalled = sum(gaps) + sum(gap * weight for gap, weight in above.items())
+    counted = [pair for counts in count_gaps(columns.ranges) for pair in counts.items() if pair[0] > threshold]
+    stalled = sum(gaps) + sum(gap * weight for gap, weight in counted)
     pairs = zip(columns.get("first"), columns.get("last"), strict=True)
     decode = sum(last - first for first, last in pairs if first != MISSING)
     longest = columns.known("longest")
@@ -72,7 +71,7 @@ def count_stalls(columns: Columns, threshold: Ticks) -> Stalls:
         threshold=threshold,
         requests=sum(gap > threshold for gap in longest),
         of=len(longest),
-        gaps=len(gaps) + sum(above.values()),
+        gaps=len(gaps) + sum(weight for _, weight in counted),
         share_of_decode=Fraction(stalled, decode) if decode else None,
     )
 

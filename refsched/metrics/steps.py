@@ -6,18 +6,19 @@ counted from the end of the iteration before, which may have been a while ago.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import le
 from typing import TypeAlias
 
-from refsched.metrics.compact import sort_packed
+from refsched.metrics.compact import iterate_sorted
 from refsched.metrics.ranges import Pieces, RangeTable
 from refsched.metrics.seen import list_range_gaps
 from refsched.record import IterationEnds
 from refsched.units import Ticks
 
 
+PART = 1 << 20  # different lengths counted at once; this bounds the memory that counting takes
 Stretch: TypeAlias = tuple[int, int, Ticks, Ticks, Ticks]
 # a progression: its iterations first … stop - 1, the gap before the first, the duration then, and how that grows
 
@@ -99,38 +100,48 @@ class Tops:
 # ALL OF THEM
 
 
-def count_gaps(table: RangeTable) -> dict[Ticks, int]:
-    """Count all gaps by length; those inside ranges by how many rows cover each iteration."""
+def count_gaps(table: RangeTable) -> Iterator[Mapping[Ticks, int]]:
+    """Count all gaps by length, in parts of bounded size: one length may be in several."""
     counts: dict[Ticks, int] = defaultdict(int)
+    for gaps, weight in list_gaps(table):
+        for gap in gaps:
+            counts[gap] += weight
+        if len(counts) > PART:
+            yield counts
+            counts = defaultdict(int)
+    yield counts
+
+
+def list_gaps(table: RangeTable) -> Iterator[tuple[Iterable[Ticks], int]]:
+    """Give all gaps, and how often each stands there: by how many ranges cover an iteration, and between ranges."""
     for run, ends in enumerate(table.ends):
         rises, stops, _ = table.list_pieces(run)
-        add_covered(counts, ends, list_covered(sort_packed(rises), sort_packed(stops)))
+        yield from list_covered_gaps(ends, list_covered(iterate_sorted(rises), iterate_sorted(stops)))
     for row in table.broken:
-        for gap in list_range_gaps(table[row]):
-            counts[gap] += 1
-    return counts
+        yield list_range_gaps(table[row]), 1
 
 
-def list_covered(rises: Sequence[int], stops: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+def list_covered(rises: Iterator[int], stops: Iterable[int]) -> Iterator[tuple[int, int, int]]:
     """Give the iterations (first, stop) that a constant number of ranges covers, and that number.
 
     Ranges cover from one of the sorted `rises` up to one of the sorted `stops`.
     """
-    risen = iter(rises)
     weight = at = 0
-    rise = next(risen, None)
+    rise = next(rises, None)
     for stop in stops:
         while rise is not None and rise <= stop:
             if weight and rise > at:
                 yield at, rise, weight
-            weight, at, rise = weight + 1, rise, next(risen, None)
+            weight, at, rise = weight + 1, rise, next(rises, None)
         if weight and stop > at:
             yield at, stop, weight
         weight, at = weight - 1, stop
 
 
-def add_covered(counts: dict[Ticks, int], ends: IterationEnds, covered: Iterable[tuple[int, int, int]]) -> None:
-    """Add the gaps of iterations that are covered, each as often as it is."""
+def list_covered_gaps(
+    ends: IterationEnds, covered: Iterable[tuple[int, int, int]]
+) -> Iterator[tuple[Iterable[Ticks], int]]:
+    """Give the gaps of iterations that are covered, and how often each."""
     stretches = list_stretches(ends)
     first = until = 0
     for place, stop, weight in covered:
@@ -138,12 +149,11 @@ def add_covered(counts: dict[Ticks, int], ends: IterationEnds, covered: Iterable
             while until <= place:
                 first, until, before, duration, growth = next(stretches)
             if place == first:
-                counts[before] += weight
+                yield (before,), weight
                 place += 1
             upto = min(stop, until)
             if growth:
-                for gap in range(duration + (place - first) * growth, duration + (upto - first) * growth, growth):
-                    counts[gap] += weight
+                yield range(duration + (place - first) * growth, duration + (upto - first) * growth, growth), weight
             elif place < upto:
-                counts[duration] += weight * (upto - place)
+                yield (duration,), weight * (upto - place)
             place = upto

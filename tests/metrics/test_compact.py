@@ -36,8 +36,11 @@ def test_a_column_of_one_value_takes_no_room_and_small_numbers_take_four_bytes()
     columns.extend([(None, None), (9, 9), (7, 7)])
     kinds = [columns[0], columns[1].typecode, columns[2].typecode]  # type: ignore[attr-defined]
     assert isinstance(kinds[0], Repeated) and kinds[1:] == ["i", "q"]
+    for too_large in ((None,), (1 << 63,), (7,)), ((-1 << 64,), (1,), (7,)):
+        with pytest.raises(OverflowError):
+            columns.extend(too_large)
     with pytest.raises(OverflowError):
-        columns.extend([(None,), (1 << 63,), (7,)])
+        SharedColumns(1).extend([(1 << 63,)])
 
 
 @given(st.integers(0, 2), st.integers(0, 5), st.integers(-7, 7), st.integers(-7, 7))
