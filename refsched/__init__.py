@@ -11,6 +11,7 @@ from refsched.record import Delivery, Outcome, Record
 from refsched.scheduling import policies
 from refsched.scheduling.engine import Engine, ReferenceEngine
 from refsched.simulation.cost import CostModel, get_cost_model
+from refsched.simulation.leap import leap
 from refsched.simulation.step import Simulated, simulate
 from refsched.workload.load import load_workload
 from refsched.workload.offer import Offer, Workload
@@ -40,6 +41,7 @@ __all__ = [
     "Workload",
     "get_cost_model",
     "get_dialect",
+    "leap",
     "list_dialects",
     "load_workload",
     "measure",
