@@ -5,7 +5,14 @@ from itertools import compress
 
 from refsched.metrics.columns import Columns
 from refsched.metrics.compact import MISSING
-from refsched.metrics.population import Population, Run, make_counted_run, make_ratio_runs, make_runs
+from refsched.metrics.population import (
+    Population,
+    Run,
+    make_counted_run,
+    make_ratio_runs,
+    make_runs,
+    merge_counted_runs,
+)
 from refsched.metrics.seen import UNKNOWN
 from refsched.metrics.steps import count_gaps
 
@@ -26,10 +33,16 @@ def make_gap_populations(columns: Columns) -> Mapping[str, tuple[Population, int
 
 
 def make_counted(columns: Columns) -> list[Run]:
-    """Order the gaps of simulated records, which are counted and not written out."""
-    if not columns.ranges:
-        return []
-    return [make_counted_run(counts) for counts in count_gaps(columns.ranges)]
+    """Order the gaps of simulated records, which are counted and not written out.
+
+    Each run is longer than the one after it, so that there are few, and a length stands in few of them.
+    """
+    runs: list[Run] = []
+    for counts in count_gaps(columns.ranges) if columns.ranges else ():
+        runs.append(make_counted_run(counts))
+        while len(runs) > 1 and len(runs[-2].values) <= len(runs[-1].values):
+            runs[-2:] = [merge_counted_runs(*runs[-2:])]
+    return runs
 
 
 def select_known(columns: Columns) -> Columns:

@@ -202,6 +202,19 @@ def make_counted_run(counts: Mapping[int, int]) -> Run:
     return Run(values, None, to_array(accumulate(map(counts.__getitem__, values))))
 
 
+def merge_counted_runs(one: Run, other: Run) -> Run:
+    """Merge two runs of counted integers into one; a value of both is counted together."""
+    values, ranks, total = array("q"), array("q"), 0
+    for value, weight in merge(*(zip(run.values, run.weights(), strict=True) for run in (one, other))):
+        total += weight
+        if values and values[-1] == value:
+            ranks[-1] = total
+        else:
+            values.append(value)
+            ranks.append(total)
+    return Run(values, None, ranks)
+
+
 def make_ratio_runs(values: Sequence[int], divisors: Sequence[int], is_weighted: bool = False) -> list[Run]:
     """Sort ratios into runs; where they are weighted, each stands as often as its divisor says."""
     runs = []

@@ -18,7 +18,7 @@ from refsched.record import IterationEnds
 from refsched.units import Ticks
 
 
-PART = 1 << 20  # different lengths counted at once; this bounds the memory that counting takes
+PART = 1 << 19  # different lengths counted at once; this bounds the memory that counting takes
 Stretch: TypeAlias = tuple[int, int, Ticks, Ticks, Ticks]
 # a progression: its iterations first … stop - 1, the gap before the first, the duration then, and how that grows
 

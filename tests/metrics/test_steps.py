@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refsched.metrics import steps
+from refsched.metrics.collect import collect
+from refsched.metrics.gaps import make_gap_populations
 from refsched.metrics.ranges import RangeCollector, RangeTable
 from refsched.metrics.steps import count_gaps, find_longest, list_covered
-from refsched.record import IterationEnds, IterationRanges
+from refsched.record import IterationEnds, IterationRanges, Outcome, Record
 
 progressions = st.lists(
     st.tuples(st.integers(0, 9), st.integers(8, 20), st.integers(-2, 2), st.integers(1, 5)), min_size=2, max_size=6
@@ -94,3 +96,18 @@ def test_a_table_gives_back_the_ranges_of_each_row_and_of_chosen_rows(
 def test_how_many_cover_what() -> None:
     """Ranges 1 … 5 and 3 … 9, one of nothing at 9, and one after a hole."""
     assert list(list_covered(iter([1, 3, 9, 12]), [5, 9, 9, 14])) == [(1, 3, 1), (3, 5, 2), (5, 9, 1), (12, 14, 1)]
+
+
+@pytest.mark.parametrize("part", [1, 2, 5, 1000])
+def test_gaps_counted_in_parts_make_the_same_population(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts are merged into runs of which each is longer than the next, and each value counts in full."""
+    monkeypatch.setattr(steps, "PART", part)
+    ends = make_ends([(0, 10 + place % 7, place % 3, 1 + place % 4) for place in range(40)])
+    rows = [IterationRanges(ends, ((first, first + 30),)) for first in range(0, 60, 3)]
+    columns = collect(Record(f"r{row}", 1, Outcome.COMPLETED, deliveries=each) for row, each in enumerate(rows))
+    population, undefined = make_gap_populations(columns)["itl.chunk"]
+    expected = Counter(gap for each in rows for gap in list_gaps(each))
+    assert [(int(value), weight) for value, weight in population.weighted()] == sorted(expected.items())
+    assert (population.n, undefined) == (expected.total(), 0)
+    lengths = [len(run.values) for run in population.runs]
+    assert lengths == sorted(set(lengths), reverse=True)
