@@ -90,17 +90,12 @@ def compute_ratio(columns: Columns, start: str, stop: str, less: str | int) -> R
         has = array("b", (count > fewer and MISSING not in (since, to, fewer) for since, to, count, fewer in rows))
     else:
         has = array("b", map(gt, tokens, lessened))
-    if not all(has):
-        begun, ended, tokens, lessened = (pick_where(each, has) for each in (begun, ended, tokens, lessened))
-    divisors = array(get_kind(tokens), map(sub, tokens, lessened))
-    return Ratios(to_array(map(sub, ended, begun)), divisors, tokens)
-
-
-def pick_where(column: Sequence[int], has: Sequence[int]) -> Sequence[int]:
-    """Give the values of a column for which `has` is not 0."""
-    if isinstance(column, Repeated):
-        return Repeated(column.value, len(has) - has.count(0))
-    return array(get_kind(column), compress(column, has))
+    kind = get_kind(tokens)
+    return Ratios(
+        times=to_array(compress(map(sub, ended, begun), has)),
+        divisors=array(kind, compress(map(sub, tokens, lessened), has)),
+        tokens=array(kind, compress(tokens, has)),
+    )
 
 
 def compute_transport(columns: Columns) -> list[int]:
