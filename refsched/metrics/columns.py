@@ -1,7 +1,7 @@
 """Columns: what all records show, in arrays of 8-byte integers, so that millions of records need little memory."""
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -50,10 +50,6 @@ class Columns:
         """Give the known values of a column in order."""
         return sort_packed(self.known(name))
 
-    def find_rows(self, is_wanted: Callable[[int], bool]) -> list[int]:
-        """Number the rows that are wanted."""
-        return [row for row in range(len(self)) if is_wanted(row)]
-
     def select(self, rows: Sequence[int]) -> "Columns":
         """Give the same columns with only some rows, in order."""
         if len(rows) == len(self):
@@ -77,15 +73,16 @@ class Columns:
         """Give the rows of completed requests."""
         if self.outcomes.count(COMPLETED) == len(self):
             return self
-        return self.select([row for row, code in enumerate(self.outcomes) if code == COMPLETED])
+        return self.select(array("q", (row for row, code in enumerate(self.outcomes) if code == COMPLETED)))
 
     def select_groups(self) -> dict[str, "Columns"]:
         """Give the rows of each group, by its name; none where no record names one."""
-        rows: dict[int, list[int]] = {}
-        for row, group in enumerate(self.groups):
-            rows.setdefault(group, []).append(row)
-        if all(not self.names[group] for group in rows):
+        found = set(self.groups)
+        if not any(self.names[group] for group in found):
             return {}
+        rows = {group: array("q") for group in found}
+        for row, group in enumerate(self.groups):
+            rows[group].append(row)
         return {self.names[group]: self.select(rows[group]) for group in sorted(rows, key=self.names.__getitem__)}
 
 

@@ -132,7 +132,7 @@ def pick(column: Sequence[int], rows: Sequence[int]) -> Sequence[int]:
     """Give some values of a column."""
     if isinstance(column, Repeated):
         return Repeated(column.value, len(rows))
-    return array("q", map(column.__getitem__, rows))
+    return array(get_kind(column), map(column.__getitem__, rows))
 
 
 def sort_packed(values: Sequence[int]) -> "array[int]":

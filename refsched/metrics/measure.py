@@ -125,7 +125,7 @@ def count_outcomes(columns: Columns) -> dict[str, int]:
 
 def count_sources(columns: Columns) -> dict[str, int]:
     """Count the requests whose tokens are not known, whose counts disagree, and where totals came from."""
-    unknown = list(columns.get("tokens")).count(MISSING)
+    unknown = columns.get("tokens").count(MISSING)
     return {"unknown": unknown, "disagreeing": columns.disagreements, **columns.sources}
 
 
