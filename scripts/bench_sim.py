@@ -60,6 +60,7 @@ FILES = (
 )
 DRAWN = (
     Case("fixed 1024/128, 4/s, 10k", "poisson:rate=4,n=10000,prompt=1024,output=128"),
+    Case("overloaded, 40/s, 10k", "poisson:rate=40,n=10000,prompt=uniform:1:1999,output=uniform:1:399"),
     Case("all at once, 10k waiting", "batch:n=10000,prompt=1024,output=128"),
 )
 GROWING = "mean 1000/200, 4/s"
