@@ -7,12 +7,12 @@ Each name is defined in spec/40-metrics.md. All are taken on the client's clock,
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import compress
+from itertools import chain, compress
 from operator import gt, sub
 from typing import NamedTuple, TypeAlias
 
 from refsched.metrics.columns import Columns
-from refsched.metrics.compact import MISSING, Repeated, get_kind, to_array
+from refsched.metrics.compact import MISSING, RUN, Repeated, get_kind, to_array
 from refsched.metrics.population import Population, make_ratio_runs, make_runs
 
 SPANS: Mapping[str, tuple[str, str]] = {  # name: (from, to)
@@ -72,19 +72,33 @@ class Ratios(NamedTuple):
     tokens: Sequence[int]
 
 
-def compute_span(columns: Columns, start: str, stop: str) -> Sequence[int]:
-    """Compute stop - start for each row where both are known."""
-    begun, ended = columns.get(start), columns.get(stop)
-    if MISSING not in begun and MISSING not in ended:
-        return to_array(map(sub, ended, begun))
-    pairs = zip(begun, ended, strict=True)
-    return to_array(to - since for since, to in pairs if since != MISSING and to != MISSING)
+def list_spans(columns: Columns, start: str, stop: str) -> Iterator[Sequence[int]]:
+    """Compute stop - start for each row where both are known, part by part."""
+    for begun, ended in list_parts(columns.get(start), columns.get(stop)):
+        if MISSING not in begun and MISSING not in ended:
+            yield to_array(map(sub, ended, begun))
+        else:
+            pairs = zip(begun, ended, strict=True)
+            yield to_array(to - since for since, to in pairs if since != MISSING and to != MISSING)
 
 
-def compute_ratio(columns: Columns, start: str, stop: str, less: str | int) -> Ratios:
-    """Compute (stop - start) / (tokens - less) where all are known and the divisor is positive."""
-    begun, ended, tokens = columns.get(start), columns.get(stop), columns.get("tokens")
+def list_ratios(columns: Columns, start: str, stop: str, less: str | int) -> Iterator[Ratios]:
+    """Compute (stop - start) / (tokens - less) where all are known and the divisor is positive, part by part."""
     lessened = columns.get(less) if isinstance(less, str) else Repeated(less, len(columns))
+    for part in list_parts(columns.get(start), columns.get(stop), columns.get("tokens"), lessened):
+        yield compute_ratios(*part)
+
+
+def list_parts(*columns: Sequence[int]) -> Iterator[tuple[Sequence[int], ...]]:
+    """Give columns of one length part by part, so that what is made of them need not be whole at any time."""
+    for start in range(0, len(columns[0]), RUN):
+        yield tuple(column[start : start + RUN] for column in columns)
+
+
+def compute_ratios(
+    begun: Sequence[int], ended: Sequence[int], tokens: Sequence[int], lessened: Sequence[int]
+) -> Ratios:
+    """Divide times by tokens less some, in the rows where that can be done."""
     if any(MISSING in column for column in (begun, ended, tokens, lessened)):
         rows = zip(begun, ended, tokens, lessened, strict=True)
         has = array("b", (count > fewer and MISSING not in (since, to, fewer) for since, to, count, fewer in rows))
@@ -144,10 +158,10 @@ def is_same(known: Sight, seen: Sight) -> bool:
 
 def make_span(columns: Columns, name: str) -> Population:
     """Order the differences of two times."""
-    return Population(runs=make_runs(compute_span(columns, *SPANS[name])))
+    return Population(runs=chain.from_iterable(map(make_runs, list_spans(columns, *SPANS[name]))))
 
 
 def make_ratio(columns: Columns, name: str) -> Population:
     """Order times per token."""
-    ratios = compute_ratio(columns, *RATIOS[name])
-    return Population(runs=make_ratio_runs(ratios.times, ratios.divisors))
+    parts = (make_ratio_runs(each.times, each.divisors) for each in list_ratios(columns, *RATIOS[name]))
+    return Population(runs=chain.from_iterable(parts))

@@ -5,7 +5,7 @@ Where every record has a clock of its own, nothing is computed across requests.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from operator import mul
 
@@ -15,7 +15,7 @@ from refsched.metrics.collect import collect
 from refsched.metrics.columns import OUTCOMES, Columns
 from refsched.metrics.compact import MISSING
 from refsched.metrics.confidence import compute_interval
-from refsched.metrics.definitions import MEANINGS, OPTIONAL, RATIOS, compute_ratio, list_definitions
+from refsched.metrics.definitions import MEANINGS, OPTIONAL, RATIOS, list_definitions, list_ratios
 from refsched.metrics.failures import WITHOUT_ANSWER, Bounds, censor
 from refsched.metrics.fidelity import compute_fidelity
 from refsched.metrics.gaps import make_gap_populations
@@ -175,20 +175,19 @@ def compute_means(columns: Columns, populations: Mapping[str, Summary]) -> dict[
 
 def compute_mean_of(columns: Columns, name: str, mean: Fraction | None) -> Means:
     """Compute the means of one time per token, of which that over requests is known."""
-    times, divisors, tokens = compute_ratio(columns, *RATIOS[name])
-    if not times:
+    time = over = count = 0
+    weighted: dict[int, int] = defaultdict(int)  # by divisor: times that are each multiplied by the request's tokens
+    divides_by_tokens = RATIOS[name][2] == 0  # then weighing by tokens undoes the division
+    for times, divisors, tokens in list_ratios(columns, *RATIOS[name]):
+        time, over, count = time + sum(times), over + sum(divisors), count + sum(tokens)
+        if not divides_by_tokens:
+            for divisor, product in zip(divisors, map(mul, times, tokens), strict=True):
+                weighted[divisor] += product
+    if not count:
         return Means(None, None, None)
-    ratio = Fraction(sum(times), sum(divisors))
-    weighted = ratio if RATIOS[name][2] == 0 else weigh(times, divisors, tokens) / sum(tokens)
-    return Means(mean, weighted, ratio)
-
-
-def weigh(times: Sequence[int], divisors: Sequence[int], tokens: Sequence[int]) -> Fraction:
-    """Add up times per token, each multiplied by the tokens of its request."""
-    parts: dict[int, int] = defaultdict(int)
-    for divisor, weighted in zip(divisors, map(mul, times, tokens), strict=True):
-        parts[divisor] += weighted
-    return sum_exactly([Fraction(part, divisor) for divisor, part in parts.items()])
+    total = sum_exactly([Fraction(product, divisor) for divisor, product in weighted.items()])
+    ratio = Fraction(time, over)
+    return Means(mean, ratio if divides_by_tokens else total / count, ratio)
 
 
 def bound_failures(columns: Columns) -> dict[str, dict[str, Bounds]]:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refsched.errors import InputError
+from refsched.metrics import compact, definitions, population
 from refsched.metrics.collect import collect
 from refsched.metrics.failures import censor
 from refsched.metrics.latency import compute_total, compute_tpot, compute_ttft
@@ -175,3 +176,12 @@ def test_mixed_clocks_and_far_times_are_refused() -> None:
         measure([one, other])
     with pytest.raises(InputError, match="106 days"):
         measure([Record("a", 1, Outcome.COMPLETED, sent=10**19)])
+
+
+@given(records)
+def test_populations_made_part_by_part_are_the_same(every: list[Record]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (compact, definitions, population):
+            patch.setattr(module, "RUN", 2)
+        in_parts = measure(every)
+    assert in_parts == measure(every)
