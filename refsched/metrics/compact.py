@@ -3,7 +3,8 @@
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import repeat
+from itertools import islice, repeat
+from operator import le
 from typing import TypeAlias, overload
 
 from refsched.errors import InputError
@@ -142,8 +143,13 @@ def sort_packed(values: Sequence[int]) -> "array[int]":
 
 
 def iterate_sorted(values: Sequence[int]) -> Iterator[int]:
-    """Give integers in order; memory follows one array of them."""
-    return merge(*sort_parts(values))
+    """Give integers in order; memory follows one array of them, where they are not in order already."""
+    return iter(values) if is_sorted(values) else merge(*sort_parts(values))
+
+
+def is_sorted(values: Sequence[int]) -> bool:
+    """Tell whether integers are in order."""
+    return all(map(le, values, islice(values, 1, None)))
 
 
 def sort_parts(values: Sequence[int]) -> "list[array[int]]":

@@ -1,10 +1,11 @@
 """The gaps between tokens as a population, under three readings of a chunk that holds several [A12, B13, B14]."""
 
+from array import array
 from collections.abc import Mapping
 from itertools import compress
 
 from refsched.metrics.columns import Columns
-from refsched.metrics.compact import MISSING
+from refsched.metrics.compact import MISSING, get_kind
 from refsched.metrics.population import (
     Population,
     Run,
@@ -66,7 +67,8 @@ def make_even(known: Columns, runs: list[Run], counted: list[Run], offered: int)
 
 def make_burst(known: Columns, runs: list[Run], offered: int) -> tuple[Population, int]:
     """Give every token the time of its chunk: a gap of 0 before each but the first of a chunk."""
-    counts = [count for count in known.get("delivered") if count > 0]
+    delivered = known.get("delivered")
+    counts = array(get_kind(delivered), (count for count in delivered if count > 0))
     chunks = len(known.held) + len(counts) if not known.ranges else count_chunks(known)
     zeros = sum(counts) - chunks
     without = offered - sum(count > 1 for count in counts)

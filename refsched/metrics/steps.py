@@ -7,11 +7,9 @@ counted from the end of the iteration before, which may have been a while ago.
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from operator import le
 from typing import TypeAlias
 
-from refsched.metrics.compact import iterate_sorted
+from refsched.metrics.compact import is_sorted, iterate_sorted
 from refsched.metrics.ranges import Pieces, RangeTable
 from refsched.metrics.seen import list_range_gaps
 from refsched.record import IterationEnds
@@ -60,7 +58,7 @@ def find_longest_inside(ends: IterationEnds, pieces: Pieces) -> Iterator[tuple[i
 
 def order(stops: Sequence[int]) -> Sequence[int]:
     """Give the places of numbers in ascending order."""
-    if all(map(le, stops, islice(stops, 1, None))):
+    if is_sorted(stops):
         return range(len(stops))
     return sorted(range(len(stops)), key=stops.__getitem__)
 
