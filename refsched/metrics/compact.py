@@ -147,6 +147,16 @@ def iterate_sorted(values: Sequence[int]) -> Iterator[int]:
     return iter(values) if is_sorted(values) else merge(*sort_parts(values))
 
 
+def iterate_order(values: Sequence[int]) -> Iterator[int]:
+    """Give the places of integers in ascending order of these; memory follows one array of places."""
+    if is_sorted(values):
+        return iter(range(len(values)))
+    starts = range(0, len(values), RUN)
+    places = (range(start, min(start + RUN, len(values))) for start in starts)
+    parts = [array("q", sorted(each, key=values.__getitem__)) for each in places]
+    return merge(*parts, key=values.__getitem__)
+
+
 def is_sorted(values: Sequence[int]) -> bool:
     """Tell whether integers are in order."""
     return all(map(le, values, islice(values, 1, None)))

@@ -1,10 +1,11 @@
 """The iteration ranges of simulated records, in compact columns: two numbers for each row, no object for any."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from refsched.metrics.compact import Padded, pick, to_array
+from refsched.metrics.compact import Padded, pick
 from refsched.record import IterationEnds, IterationRanges
 from refsched.units import Tokens
 
@@ -14,7 +15,7 @@ Ranges = tuple[tuple[int, int], ...]
 class Pieces(NamedTuple):
     """Hold ranges one by one: the iteration after the first of each, the one after its last, and its row.
 
-    Iterations rise … stop - 1 of a range each end a gap. A row that has no range holds an empty one.
+    Iterations rise … stop - 1 of a range each end a gap. A row that has no range has an empty one, at 0.
     """
 
     rises: Sequence[int]
@@ -24,13 +25,13 @@ class Pieces(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RangeTable:
-    """Hold the range of each row, from `rises` - 1 to `stops`; `broken` has the rows that do not have just one."""
+    """Hold the last range of each row, from `rises` - 1 to `stops`, and, of those interrupted, the `earlier` ones."""
 
-    ends: Sequence[IterationEnds] = ()  # as many as there were runs
-    run_of: Sequence[int] = b""  # by row
-    rises: Sequence[int] = b""  # 0 in a row that was not simulated
-    stops: Sequence[int] = b""
-    broken: Mapping[int, Ranges] = field(default_factory=dict)
+    ends: Sequence[IterationEnds]  # as many as there were runs
+    run_of: Sequence[int]  # by row
+    rises: Sequence[int]  # 0 in a row that has no range
+    stops: Sequence[int]
+    earlier: Mapping[int, Ranges]
 
     def __len__(self) -> int:
         return len(self.rises) - self.rises.count(0)
@@ -41,33 +42,31 @@ class RangeTable:
     def __getitem__(self, row: int) -> IterationRanges:
         if row not in self:
             raise KeyError(row)
-        return IterationRanges(self.ends[self.run_of[row]], self._list_ranges(row))
+        last = self.rises[row] - 1, self.stops[row]
+        return IterationRanges(self.ends[self.run_of[row]], (*self.earlier.get(row, ()), last))
 
-    def _list_ranges(self, row: int) -> Ranges:
-        return self.broken[row] if row in self.broken else ((self.rises[row] - 1, self.stops[row]),)
-
-    def list_pieces(self, run: int) -> Pieces:
-        """List the ranges of all rows of a run."""
-        if len(self.ends) == 1 and not self.broken:
-            return Pieces(self.rises, self.stops, range(len(self.rises)))
-        rows = [row for row, each in enumerate(self.run_of) if each == run and row in self]
-        pieces = [(first + 1, stop, row) for row in rows for first, stop in self._list_ranges(row)]
-        return Pieces(*map(to_array, zip(*pieces, strict=True))) if pieces else Pieces((), (), ())
+    def list_pieces(self, run: int) -> Iterator[Pieces]:
+        """List the ranges of all rows of a run: the last ones, then the earlier ones."""
+        if len(self.ends) == 1:
+            yield Pieces(self.rises, self.stops, range(len(self.rises)))
+        else:
+            rows = array("q", (row for row, each in enumerate(self.run_of) if each == run))
+            yield Pieces(pick(self.rises, rows), pick(self.stops, rows), rows)
+        of_run = ((row, ranges) for row, ranges in self.earlier.items() if self.run_of[row] == run)
+        earlier = [(first + 1, stop, row) for row, ranges in of_run for first, stop in ranges]
+        if earlier:
+            yield Pieces(*zip(*earlier, strict=True))
 
     def count_deliveries(self) -> Tokens:
         """Count the deliveries of all rows."""
-        covered = sum(self.stops) - sum(self.rises) + len(self)
-        holes = (
-            self.stops[row] - self.rises[row] + 1 - sum(stop - first for first, stop in ranges)
-            for row, ranges in self.broken.items()
-        )
-        return covered - sum(holes)
+        earlier = sum(stop - first for ranges in self.earlier.values() for first, stop in ranges)
+        return sum(self.stops) - sum(self.rises) + len(self) + earlier
 
     def select(self, rows: Sequence[int]) -> "RangeTable":
         """Give a table of some rows, in their order."""
         run_of, rises, stops = (pick(column, rows) for column in (self.run_of, self.rises, self.stops))
-        broken = {new: self.broken[old] for new, old in enumerate(rows) if old in self.broken}
-        return RangeTable(self.ends, run_of, rises, stops, broken)
+        earlier = {new: self.earlier[old] for new, old in enumerate(rows) if old in self.earlier}
+        return RangeTable(self.ends, run_of, rises, stops, earlier)
 
 
 class RangeCollector:
@@ -76,16 +75,17 @@ class RangeCollector:
     def __init__(self) -> None:
         self.ends: list[IterationEnds] = []
         self.run_of, self.rises, self.stops = Padded(), Padded(), Padded()
-        self.broken: dict[int, Ranges] = {}
+        self.earlier: dict[int, Ranges] = {}
 
     def add(self, row: int, deliveries: IterationRanges) -> None:
         """Add the ranges of a row."""
-        ranges = deliveries.ranges
-        first, stop = (ranges[0][0], ranges[-1][1]) if ranges else (0, 1)
+        if not deliveries.ranges:
+            return
+        *earlier, (first, stop) = deliveries.ranges
         self.rises.put(row, first + 1)
         self.stops.put(row, stop)
-        if len(ranges) != 1:
-            self.broken[row] = ranges
+        if earlier:
+            self.earlier[row] = tuple(earlier)
         run = self._find_run(deliveries.ends)
         if run:
             self.run_of.put(row, run)
@@ -99,4 +99,4 @@ class RangeCollector:
 
     def take(self, rows: int) -> RangeTable:
         """Give the table of all rows."""
-        return RangeTable(self.ends, self.run_of.take(rows), self.rises.take(rows), self.stops.take(rows), self.broken)
+        return RangeTable(self.ends, self.run_of.take(rows), self.rises.take(rows), self.stops.take(rows), self.earlier)

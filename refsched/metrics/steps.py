@@ -9,12 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from refsched.metrics.compact import is_sorted, iterate_sorted
+from refsched.metrics.compact import iterate_order, iterate_sorted
 from refsched.metrics.ranges import Pieces, RangeTable
 from refsched.metrics.seen import list_range_gaps
 from refsched.record import IterationEnds
 from refsched.units import Ticks
-
 
 PART = 1 << 19  # different lengths counted at once; this bounds the memory that counting takes
 Stretch: TypeAlias = tuple[int, int, Ticks, Ticks, Ticks]
@@ -36,8 +35,9 @@ def list_stretches(ends: IterationEnds) -> Iterator[Stretch]:
 def find_longest(table: RangeTable) -> Iterator[tuple[int, Ticks]]:
     """Give the number of a row and a gap of it; the longest of each row that has any is among them."""
     for run, ends in enumerate(table.ends):
-        yield from find_longest_inside(ends, table.list_pieces(run))
-    for row in table.broken:
+        for pieces in table.list_pieces(run):
+            yield from find_longest_inside(ends, pieces)
+    for row in table.earlier:
         yield from ((row, gap) for gap in list_range_gaps(table[row]))
 
 
@@ -45,7 +45,7 @@ def find_longest_inside(ends: IterationEnds, pieces: Pieces) -> Iterator[tuple[i
     """Give the row and the longest gap of each range of two iterations or more, in the order in which they stop."""
     stretches, tops = list_stretches(ends), Tops()
     stretch: Stretch = (0, 0, 0, 0, 0)
-    for place in order(pieces.stops):
+    for place in iterate_order(pieces.stops):
         rise, stop = pieces.rises[place], pieces.stops[place]
         if rise >= stop:
             continue
@@ -54,13 +54,6 @@ def find_longest_inside(ends: IterationEnds, pieces: Pieces) -> Iterator[tuple[i
             stretch = next(stretches)
         tops.push(stretch, stop)
         yield pieces.rows[place], tops.find_longest(rise)
-
-
-def order(stops: Sequence[int]) -> Sequence[int]:
-    """Give the places of numbers in ascending order."""
-    if is_sorted(stops):
-        return range(len(stops))
-    return sorted(range(len(stops)), key=stops.__getitem__)
 
 
 class Tops:
@@ -113,9 +106,9 @@ def count_gaps(table: RangeTable) -> Iterator[Mapping[Ticks, int]]:
 def list_gaps(table: RangeTable) -> Iterator[tuple[Iterable[Ticks], int]]:
     """Give all gaps, and how often each stands there: by how many ranges cover an iteration, and between ranges."""
     for run, ends in enumerate(table.ends):
-        rises, stops, _ = table.list_pieces(run)
-        yield from list_covered_gaps(ends, list_covered(iterate_sorted(rises), iterate_sorted(stops)))
-    for row in table.broken:
+        for rises, stops, _ in table.list_pieces(run):
+            yield from list_covered_gaps(ends, list_covered(iterate_sorted(rises), iterate_sorted(stops)))
+    for row in table.earlier:
         yield list_range_gaps(table[row]), 1
 
 

@@ -6,7 +6,17 @@ from hypothesis import strategies as st
 
 from refsched.errors import InputError
 from refsched.metrics import compact
-from refsched.metrics.compact import MISSING, Padded, Repeated, SharedColumns, pick, sort_packed, to_array
+from refsched.metrics.compact import (
+    MISSING,
+    Padded,
+    Repeated,
+    SharedColumns,
+    iterate_order,
+    iterate_sorted,
+    pick,
+    sort_packed,
+    to_array,
+)
 
 values = st.one_of(st.none(), st.sampled_from([0, 1, 1 << 40]))
 
@@ -69,7 +79,8 @@ def test_rows_that_were_left_out_are_zero(drawn: list[int | None]) -> None:
 def test_parts_are_sorted_as_the_whole(drawn: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compact, "RUN", 3)
-        assert list(sort_packed(drawn)) == sorted(drawn)
+        assert list(sort_packed(drawn)) == list(iterate_sorted(drawn)) == sorted(drawn)
+        assert list(iterate_order(drawn)) == sorted(range(len(drawn)), key=drawn.__getitem__)
 
 
 def test_what_eight_bytes_do_not_hold_is_refused() -> None:
