@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from refsched.errors import InputError
-from refsched.record import Delivery, Outcome, Record
 from refsched.results.fields import Fields
 from refsched.results.fitting import Pair, check_requests
 from refsched.results.ledger import Ledger, get_statistic
-from refsched.results.rows import to_ticks
+from refsched.results.rows import Row, make_record
 from refsched.results.run import GAPS, LAST_TOKEN, Finding, Run, Success, is_same
 from refsched.results.sample import Sample, divide
 
@@ -63,7 +62,7 @@ def read_run(fields: Fields, label: str) -> Run:
         tool=TOOL,
         label=label,
         files=(fields.file,),
-        records=tuple(make_record(entry, UNITS[unit]) for entry in entries),
+        records=tuple(make_record(make_row(entry, UNITS[unit]), None, "usage") for entry in entries),
         reported=tuple(ledger.lines),
         success=judge_success(entries),
         claims=get_claims(totals, UNITS[unit]),
@@ -176,22 +175,18 @@ LIMITS = (
 )
 
 
-def make_record(entry: Entry, unit: Decimal) -> Record:
-    """Make the Record of a request; its clock starts at its own send."""
+def make_row(entry: Entry, unit: Decimal) -> Row:
+    """Give a request as a row, its times in seconds."""
     first, latency = (None if (v := entry.values[key]) is None else v * unit for key in ("ttft", "e2e_latency"))
     output, prompt = entry.values["num_output_tokens"], entry.values["num_input_tokens"]
-    at = to_ticks(first)
-    return Record(
+    return Row(
         id=str(entry.fields.row),
-        prompt_tokens=None if prompt is None else int(prompt),
-        outcome=Outcome.COMPLETED if entry.is_ok() else Outcome.ERROR,
-        sent=0,
-        deliveries=() if at is None else (Delivery(at, None),),
-        ended=to_ticks(latency),
+        ok=entry.is_ok(),
+        prompt=None if prompt is None else int(prompt),
+        output=None if output is None else int(output),
+        first=first,
+        latency=latency,
         reason=None if entry.is_ok() else f"{entry.code}: {entry.fields.get('error_message')}"[:200],
-        clock="request",
-        output_tokens=None if output is None else int(output),
-        token_source=None if output is None else "usage",
     )
 
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from refsched.errors import InputError
-from refsched.record import Delivery, Outcome, Record
 from refsched.results.fields import Fields
 from refsched.results.fitting import Pair, check_requests
 from refsched.results.ledger import Ledger, Statistic, get_statistic
 from refsched.results.load import Odd
-from refsched.results.rows import to_ticks
+from refsched.results.rows import Row, make_record
 from refsched.results.run import GAPS, LAST_TOKEN, UNSUPPORTED, Finding, Reported, Run, Success
 from refsched.results.sample import Sample, divide
 from refsched.units import parse_decimal
@@ -75,7 +74,7 @@ def read_run(entries: Sequence[Entry] | None, summary: Fields | None, files: tup
         tool=TOOL,
         label=label,
         files=files,
-        records=tuple(make_record(entry) for entry in entries or ()),
+        records=tuple(make_record(make_row(entry), None, "retokenised") for entry in entries or ()),
         reported=tuple(ledger.lines),
         success=Success(counted, None, BECAUSE),
         claims=get_claims(summary) if summary else {},
@@ -183,22 +182,17 @@ LIMITS = (
 )
 
 
-def make_record(entry: Entry) -> Record:
-    """Make the Record of a response; its clock starts at its own send, and a TTFT of 0 is none."""
-    first, latency = entry.values["ttft_s"], entry.values["end_to_end_latency_s"]
+def make_row(entry: Entry) -> Row:
+    """Give a response as a row; a TTFT of 0 is none."""
     output, prompt = entry.values["number_output_tokens"], entry.values["number_input_tokens"]
-    at = to_ticks(first) if first else None
-    return Record(
+    return Row(
         id=str(entry.fields.row),
-        prompt_tokens=None if prompt is None else int(prompt),
-        outcome=Outcome.COMPLETED if entry.code is None else Outcome.ERROR,
-        sent=0,
-        deliveries=() if at is None else (Delivery(at, None),),
-        ended=to_ticks(latency),
+        ok=entry.code is None,
+        prompt=None if prompt is None else int(prompt),
+        output=None if output is None else int(output),
+        first=entry.values["ttft_s"] or None,
+        latency=entry.values["end_to_end_latency_s"],
         reason=None if entry.code is None else f"{entry.code}: {entry.fields.get('error_msg')}"[:200],
-        clock="request",
-        output_tokens=None if output is None else int(output),
-        token_source=None if output is None else "retokenised",
     )
 
 
