@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
+from refsched.results.bench_serving import judge_success, read_claims, read_details, shorten_error
 from refsched.results.fields import Fields
 from refsched.results.ledger import Ledger
 from refsched.results.rows import Row, make_record
-from refsched.results.run import GAPS, Finding, Run, Success, is_same
+from refsched.results.run import GAPS, Finding, Run, is_same
 from refsched.results.sglang_numbers import (
     get_slo,
     make_samples,
@@ -15,7 +16,6 @@ from refsched.results.sglang_numbers import (
     reproduce_latency,
     reproduce_rates,
 )
-from refsched.results.vllm import check_length, read_gaps, shorten_error
 
 TOOL = "sglang"
 SIGNS = ("completed", "duration", "total_output_tokens_retokenized", "request_throughput")
@@ -56,26 +56,18 @@ def read_rows(fields: Fields) -> list[Row]:
     """Read the per-request arrays, which must be of one length; none where only a summary is there."""
     if not fields.has("ttfts", "itls", "output_lens"):
         return []
-    ttfts = fields.times("ttfts")
-    size = len(ttfts)
-    outputs = check_length(fields, "output_lens", fields.counts("output_lens"), size)
-    inputs = check_length(fields, "input_lens", fields.counts("input_lens"), size)
-    gaps = [read_gaps(fields, place, item) for place, item in enumerate(fields.items("itls"))]
-    check_length(fields, "itls", gaps, size)
-    errors = [str(item or "") for item in fields.items("errors")] if fields.has("errors") else [""] * size
-    check_length(fields, "errors", errors, size)
     return [
         Row(
-            id=str(i),
-            ok=not errors[i],
-            prompt=inputs[i],
-            output=None if errors[i] else outputs[i],
-            first=ttfts[i] or None,
-            gaps=gaps[i],
-            latency=ttfts[i] + sum(gaps[i], Decimal(0)) if not errors[i] and ttfts[i] else None,
-            reason=shorten_error(errors[i]) if errors[i] else None,
+            id=str(place),
+            ok=not error,
+            prompt=prompt,
+            output=None if error else output,
+            first=ttft or None,
+            gaps=gaps,
+            latency=ttft + sum(gaps, Decimal(0)) if not error and ttft else None,
+            reason=shorten_error(error) if error else None,
         )
-        for i in range(size)
+        for place, (ttft, output, prompt, gaps, error) in enumerate(zip(*read_details(fields), strict=True))
     ]
 
 
@@ -105,21 +97,9 @@ LATENCIES = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2e_latency": "e2e"}
 
 def get_claims(fields: Fields, rows: Sequence[Row]) -> dict[str, Decimal]:
     """Give the summary under shared names; latencies in seconds."""
-    claims = {name: fields.find(key) for name, key in CLAIMS.items()}
-    for key, name in LATENCIES.items():
-        for statistic in ("mean", "median", "p99"):
-            value = fields.find(f"{statistic}_{key}_ms")
-            claims[f"{statistic}_{name}"] = None if value is None else value / 1000
-    rate = fields.get("request_rate")
-    claims["rate"] = fields.find("request_rate") if isinstance(rate, int | Decimal) else None
+    claims = read_claims(fields, CLAIMS, LATENCIES)
     claims["planned"] = Decimal(len(rows)) if rows else None
     return {name: value for name, value in claims.items() if value is not None}
-
-
-def judge_success(fields: Fields) -> Success:
-    """Say what is known of true success: nothing in the file tells a stream that was cut from a whole one."""
-    because = "the file keeps no finish reason, no usage mark and no [DONE]; a stream cut short looks like a whole one"
-    return Success(int(fields.number("completed")), None, because)
 
 
 def find_limits(fields: Fields) -> Iterator[str]:

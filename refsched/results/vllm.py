@@ -2,12 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import TypeVar
 
+from refsched.results.bench_serving import (
+    check_length,
+    judge_success,
+    read_claims,
+    read_details,
+    shorten_error,
+)
 from refsched.results.fields import Fields
 from refsched.results.ledger import Ledger
 from refsched.results.rows import Row, find_origin, make_record
-from refsched.results.run import FIRST_TOKEN, GAPS, Finding, Run, Success
+from refsched.results.run import FIRST_TOKEN, GAPS, Finding, Run
 from refsched.results.vllm_numbers import Slo, reproduce_counts, reproduce_latency, reproduce_peaks, reproduce_rates
 
 TOOL = "vllm"
@@ -15,7 +21,6 @@ SIGNS = (
     ("completed", "duration", "num_prompts", "total_token_throughput"),
     ("completed", "duration", "num_prompts", "total_input_sequences"),
 )
-Sized = TypeVar("Sized", bound=Sequence[object])
 
 
 def is_run(data: Mapping[str, object]) -> bool:
@@ -55,32 +60,25 @@ def read_rows(fields: Fields) -> list[Row]:
     """Read the per-request arrays, which must be of one length; an empty list where only a summary is there."""
     if not fields.has("ttfts", "itls", "output_lens"):
         return read_plain_rows(fields)
-    ttfts = fields.times("ttfts")
-    size = len(ttfts)
-    outputs = check_length(fields, "output_lens", fields.counts("output_lens"), size)
-    inputs = check_length(fields, "input_lens", fields.counts("input_lens"), size)
-    gaps = [read_gaps(fields, place, item) for place, item in enumerate(fields.items("itls"))]
-    check_length(fields, "itls", gaps, size)
-    optional = {key: read_optional(fields, key, size) for key in OPTIONAL}
-    errors = [str(item or "") for item in fields.items("errors")] if fields.has("errors") else [""] * size
-    check_length(fields, "errors", errors, size)
-    mask = find_mask(fields, errors, outputs)
+    details = read_details(fields)
+    optional = {key: read_optional(fields, key, len(details.ttfts)) for key in OPTIONAL}
+    mask = find_mask(fields, details.errors, details.outputs)
     return [
         Row(
             id=str(i),
-            ok=mask[i],
-            prompt=inputs[i],
-            output=outputs[i] if mask[i] else None,
+            ok=ok,
+            prompt=details.inputs[i],
+            output=details.outputs[i] if ok else None,
             start=optional["start_times"][i],
             wait=optional["queue_times"][i],
-            first=ttfts[i] if mask[i] or ttfts[i] else None,
-            gaps=gaps[i],
-            latency=find_latency(optional["latencies"][i], ttfts[i], gaps[i], mask[i]),
-            reason=shorten_error(errors[i]) if not mask[i] else None,
+            first=details.ttfts[i] if ok or details.ttfts[i] else None,
+            gaps=details.gaps[i],
+            latency=find_latency(optional["latencies"][i], details.ttfts[i], details.gaps[i], ok),
+            reason=shorten_error(details.errors[i]) if not ok else None,
             server_wait=optional["server_queue_times"][i],
             server_first=optional["server_ttfts"][i],
         )
-        for i in range(size)
+        for i, ok in enumerate(mask)
     ]
 
 
@@ -94,21 +92,9 @@ def read_plain_rows(fields: Fields) -> list[Row]:
     return [Row(str(i), every, wait=waits[i], latency=latencies[i]) for i in range(len(latencies))]
 
 
-def read_gaps(fields: Fields, place: int, item: object) -> list[Decimal]:
-    """Read the gaps of one request, none of them negative."""
-    return Fields({"itls": item}, fields.file, fields.row, f"[{place}]").times("itls")
-
-
 def read_optional(fields: Fields, key: str, size: int) -> Sequence[Decimal | None]:
     """Read an array that newer versions write; all unknown where it is absent."""
     return check_length(fields, key, fields.find_times(key), size) if fields.has(key) else [None] * size
-
-
-def check_length(fields: Fields, key: str, values: Sized, size: int) -> Sized:
-    """Refuse an array that is not as long as `ttfts`."""
-    if len(values) != size:
-        fields.complain(key, f"has {len(values)} entries, ttfts has {size}")
-    return values
 
 
 def find_mask(fields: Fields, errors: Sequence[str], outputs: Sequence[int]) -> list[bool]:
@@ -125,12 +111,6 @@ def find_latency(latency: Decimal | None, ttft: Decimal, gaps: Sequence[Decimal]
     if latency is not None:
         return latency if ok or latency else None
     return ttft + sum(gaps, Decimal(0)) if ok else None
-
-
-def shorten_error(text: str) -> str:
-    """Keep the last line of an error, which may be a whole traceback."""
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    return lines[-1][:200] if lines else "no reason given"
 
 
 CLAIMS = {
@@ -152,22 +132,10 @@ LATENCIES = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2el": "e2e"}
 
 def get_claims(fields: Fields) -> dict[str, Decimal]:
     """Give the summary under shared names; latencies in seconds."""
-    claims = {name: fields.find(key) for name, key in CLAIMS.items()}
-    for key, name in LATENCIES.items():
-        for statistic in ("mean", "median", "p99"):
-            value = fields.find(f"{statistic}_{key}_ms")
-            claims[f"{statistic}_{name}"] = None if value is None else value / 1000
+    claims = read_claims(fields, CLAIMS, LATENCIES)
     wait = fields.find("mean_client_queue_time_ms")
     claims["mean_wait"] = None if wait is None else wait / 1000
-    rate = fields.get("request_rate")
-    claims["rate"] = fields.find("request_rate") if isinstance(rate, int | Decimal) else None
     return {name: value for name, value in claims.items() if value is not None}
-
-
-def judge_success(fields: Fields) -> Success:
-    """Say what is known of true success: nothing in the file tells a stream that was cut from a whole one."""
-    because = "the file keeps no finish reason, no usage mark and no [DONE]; a stream cut short looks like a whole one"
-    return Success(int(fields.number("completed")), None, because)
 
 
 def find_limits(fields: Fields) -> Iterator[str]:
