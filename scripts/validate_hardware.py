@@ -14,33 +14,28 @@ per iteration fitted to the first 100 arrivals and judged on the others. Nothing
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from refsched.calibration.forms import Fit, fit_all, fit_two_regimes  # noqa: E402
+from refsched.calibration.forms import Fit, fit_all  # noqa: E402
 from refsched.calibration.page import judge, judge_by_kind, load_fit, predict  # noqa: E402
 from refsched.calibration.profile import Profile, choose_keys, draw, make_samples, read_profile, thin_out  # noqa: E402
 from refsched.calibration.published import read_distserve, read_dynamo, read_splitwise  # noqa: E402
-from refsched.calibration.real_run import Run, find_workload, read_run  # noqa: E402
-from refsched.calibration.replay import FITTED_ON, Summary, fit_overhead, get_start, replay, summarise  # noqa: E402
+from refsched.calibration.real_run import read_run  # noqa: E402
 from refsched.calibration.samples import Errors, Sample, quantile, sum_up  # noqa: E402
 from refsched.errors import InputError  # noqa: E402
 from refsched.report.files import write_text  # noqa: E402
 from refsched.report.table import format_table  # noqa: E402
-from refsched.simulation.cost_fitted import FittedCost, set_overhead  # noqa: E402
-from refsched.units import TICKS_PER_SECOND  # noqa: E402
+from scripts.hardware_runs import MANY, RunRow, format_runs, get_capacity, pick, run_pair  # noqa: E402
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "hardware"
-DIALECT = "vllm-0.29"  # the oldest recorded vLLM V1; the runs are of 0.19, whose rule is the same as far as we know
 SEEDS = (1, 2, 3)
-FEW, MANY = 90, 600  # training points of a profile: as many as a calibration measures, and for replaying a run
+FEW = 90  # training points of a profile: as many as a calibration measures
 FOLDS = 5
 AIMS = {"additive": (0.02, 0.10), "H200 decode": (0.03, None)}
-RUN_AIMS = {"mean_ttft": 0.10, "p95_ttft": None, "mean_tpot": 0.10, "makespan": 0.10}
-FITTED_AIMS = {"mean_ttft": 0.05, "p95_ttft": 0.10, "mean_tpot": 0.05, "makespan": 0.05}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +53,6 @@ class Row:
         """Tell whether the aims are met, where there are any."""
         found = (self.errors.median, self.errors.p95)
         return all(aim is None or error <= aim for error, aim in zip(found, self.aims, strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """Hold one comparison of a run: simulated over measured, minus 1, for each number."""
-
-    run: str
-    what: str
-    overhead: float
-    errors: Mapping[str, float]
-    aims: Mapping[str, float | None]
-
-    @property
-    def is_met(self) -> bool:
-        """Tell whether the aims are met."""
-        pairs = ((self.errors[name], aim) for name, aim in self.aims.items())
-        return all(aim is None or abs(error) <= aim for error, aim in pairs)
 
 
 # STEP TIMES
@@ -103,11 +81,6 @@ def judge_fit(title: str, fit: Fit, held_out: Sequence[Sample], additive: bool) 
     if not additive and fit.form in ("two-regime", "linear in tokens"):
         for kind, part in judge_by_kind(cost, held_out, layers).items():
             yield Row(title, fit.form, kind, part)
-
-
-def pick(samples: Sequence[Sample], places: Sequence[int]) -> list[Sample]:
-    """Pick samples by place."""
-    return [samples[place] for place in places]
 
 
 def cross_validate(samples: Sequence[Sample], seed: int) -> dict[str, Errors]:
@@ -147,75 +120,6 @@ def pool(parts: Sequence[Errors]) -> Errors:
     return Errors(
         sum(part.n for part in parts), middle["median"], middle["p95"], max(p.max for p in parts), middle["bias"]
     )
-
-
-# RUNS
-
-
-def fit_for_run(profile: Profile, capacity: int | None) -> FittedCost:
-    """Fit the two-regime form to iterations as the engine runs them, within its KV pool."""
-    keys = choose_keys(profile, capacity, False)
-    samples = make_samples(profile, keys)
-    places, _ = draw(keys, MANY, SEEDS[0])
-    return load_fit(fit_two_regimes(pick(samples, places), thin_out(profile.measured), SEEDS[0]))
-
-
-def check_run(run: Run, cost: FittedCost) -> Iterator[RunRow]:
-    """Compare a run with its replay: without host overhead, then with the overhead that the first arrivals show."""
-    yield compare(run, cost, 0.0, "all", slice(None), RUN_AIMS)
-    overhead = fit_overhead(run, cost, DIALECT)
-    yield compare(run, cost, overhead, f"first {FITTED_ON}", slice(FITTED_ON), {})
-    yield compare(run, cost, overhead, "others", slice(FITTED_ON, None), FITTED_AIMS)
-
-
-def compare(
-    run: Run, cost: FittedCost, overhead: float, what: str, part: slice, aims: Mapping[str, float | None]
-) -> RunRow:
-    """Compare some of the requests' numbers; all requests are simulated."""
-    times = replay(run, set_overhead(cost, round(overhead * TICKS_PER_SECOND)), DIALECT)
-    simulated, measured = summarise(times[part], 0.0), summarise(run.measured[part], get_start(run))
-    return RunRow(run.name, what, overhead, find_errors(simulated, measured), aims)
-
-
-def find_errors(simulated: Summary, measured: Summary) -> dict[str, float]:
-    """Give simulated / measured - 1 for each number."""
-    true = asdict(measured)
-    return {name: value / true[name] - 1 for name, value in asdict(simulated).items()}
-
-
-def explain_unfit(run: Run) -> str | None:
-    """Say why a profile of one device cannot stand for a run, if it cannot."""
-    if run.replicas > 1:
-        return f"it ran as {run.replicas} replicas that share their experts; a profile holds one engine's kernels"
-    return None
-
-
-def run_pair(profile_folder: Path, run_folder: Path, workload: str | None) -> tuple[list[RunRow], list[str]]:
-    """Check one run against one profile; a run that cannot be is named with the reason."""
-    run = read_run(str(run_folder), workload or find_workload(str(run_folder)))
-    reason = explain_unfit(run)
-    try:
-        profile = None if reason else read_profile(str(profile_folder), run.tensor_parallel)
-    except InputError as error:
-        reason = f"no profile of {run.tensor_parallel} devices: {error}"
-    if reason is not None or profile is None:
-        return [], [f"{run.name}: left out: {reason}"]
-    rows = list(check_run(run, fit_for_run(profile, get_capacity(run))))
-    return rows, [f"{run.name}: {note}" for note in (f"limits {run.limits}", *run.notes, *compare_pair(profile, run))]
-
-
-def get_capacity(run: Run) -> int | None:
-    """Give the tokens of a run's KV pool, if it has an end."""
-    return None if run.limits.num_blocks is None else run.limits.num_blocks * run.limits.block_size
-
-
-def compare_pair(profile: Profile, run: Run) -> Iterator[str]:
-    """Say where a profile does not fit a run, though it was used."""
-    most = profile.measured.table[-1][0]
-    if run.model != profile.model:
-        yield f"the run is of {run.model}, the profile of {profile.model}"
-    if (run.limits.token_budget or most) > most:
-        yield f"iterations of more than {most} tokens are extrapolated"
 
 
 # ALL OF IT
@@ -269,31 +173,6 @@ def format_rows(rows: Sequence[Row]) -> str:
             f"{row.errors.n:,}",
             *(percent(value) for value in (row.errors.median, row.errors.p95, row.errors.bias)),
             "" if row.aims == (None, None) else "met" if row.is_met else "missed",
-        )
-        for row in rows
-    ]
-    return format_table(header, cells)
-
-
-def format_runs(rows: Sequence[RunRow]) -> str:
-    """Lay out the runs' errors."""
-    header = (
-        "run, simulated against measured",
-        "arrivals",
-        "overhead",
-        "mean TTFT",
-        "p95 TTFT",
-        "mean TPOT",
-        "makespan",
-        "aim",
-    )
-    cells = [
-        (
-            row.run,
-            row.what,
-            f"{1e3 * row.overhead:.3f} ms",
-            *(f"{100 * error:+.2f} %" for error in row.errors.values()),
-            "" if not row.aims else "met" if row.is_met else "missed",
         )
         for row in rows
     ]

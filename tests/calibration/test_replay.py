@@ -15,14 +15,8 @@ from refsched.calibration.replay import Boundaries, fit_overhead, get_start, rep
 from refsched.errors import InputError
 from refsched.model import NOTHING, Iteration, Work
 from refsched.simulation.cost_fitted import FittedCost, set_overhead
-from scripts.validate_hardware import (
-    FITTED_AIMS,
-    RUN_AIMS,
-    check_run,
-    cross_validate,
-    fit_for_run,
-    run_pair,
-)
+from scripts.hardware_runs import FITTED_AIMS, RUN_AIMS, check_run, fit_for_run, run_pair
+from scripts.validate_hardware import cross_validate
 from tests.calibration.test_cost_file import COST
 from tests.shared import SHARED, needs_shared
 
