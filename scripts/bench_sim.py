@@ -73,7 +73,7 @@ def list_cases(traces: Path, sizes: tuple[int, ...]) -> Iterator[Case]:
     """List every case, each as a leap and, where that does not take minutes, as steps."""
     for case in FILES:
         if (traces / case.workload).is_file():
-            found = replace(case, workload=str(traces / case.workload))
+            found = replace(case, workload=str((traces / case.workload).resolve()))
             yield from (found, replace(found, method="step"))
     for case in DRAWN:
         yield from (case, replace(case, method="step"))
@@ -153,10 +153,8 @@ def time_command(case: Case) -> float:
         f"--{name.replace('_', '-')}={count}" for name, count in (LIMITS | {"num_blocks": case.num_blocks}).items()
     ]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "refsched", "simulate", str(Path(case.workload).resolve())]
-    if not Path(case.workload).exists():
-        command[-1] = case.workload
-    subprocess.run([*command, *flags], stdout=subprocess.DEVNULL, check=True, cwd=ROOT)
+    command = [sys.executable, "-m", "refsched", "simulate", case.workload, *flags]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True, cwd=ROOT)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from refsched.errors import InputError
 from refsched.metrics.columns import CODE, Columns
-from refsched.metrics.compact import MISSING, Padded, SharedColumns
+from refsched.metrics.compact import MISSING, TOO_FAR, Padded, SharedColumns
 from refsched.metrics.ranges import RangeCollector
 from refsched.metrics.seen import Chunks, Seen, get_chunks, list_gaps, look_at, look_at_ranges
 from refsched.metrics.steps import find_longest
@@ -107,4 +107,4 @@ def collect(records: Iterable[Record]) -> Columns:
             collector.add(record)
         return collector.finish()
     except OverflowError:
-        raise InputError("times more than 106 days from 0; count them from the start of the run") from None
+        raise InputError(TOO_FAR) from None

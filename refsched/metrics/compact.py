@@ -9,6 +9,7 @@ from typing import TypeAlias, overload
 
 from refsched.errors import InputError
 
+TOO_FAR = "times more than 106 days from 0; count them from the start of the run"
 MISSING = -(1 << 63)  # stands for what is not known
 RUN = 1 << 19  # values sorted at once; this bounds the memory that sorting takes
 Part: TypeAlias = tuple[int | None, ...]
@@ -126,7 +127,7 @@ def to_array(values: Iterable[int]) -> "array[int]":
     try:
         return array("q", values)
     except OverflowError:
-        raise InputError("times more than 106 days from 0; count them from the start of the run") from None
+        raise InputError(TOO_FAR) from None
 
 
 def pick(column: Sequence[int], rows: Sequence[int]) -> Sequence[int]:

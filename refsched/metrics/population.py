@@ -20,7 +20,6 @@ from refsched.metrics.compact import RUN, get_kind, to_array
 
 Value: TypeAlias = int | Fraction
 SHIFT = 128  # rationals a/b and c/d that differ, differ by at least 1/(b*d), which is above 2**-128
-LARGEST = (1 << 63) - 1  # what fits an array of 8-byte integers: as picoseconds, 106 days
 SAMPLE = 1 << 17  # values looked at to see whether many are the same
 
 
@@ -97,7 +96,7 @@ class Population:
     """Hold values with how often each occurs; made from counts, or from runs that are each in order."""
 
     def __init__(self, counts: Mapping[Value, int] | None = None, runs: Iterable[Run] = ()):
-        self.runs = [run for run in (*runs, *make_counted_runs(counts or {})) if len(run)]
+        self.runs = [run for run in (*runs, *make_rational_runs(counts or {})) if len(run)]
         self.n = sum(map(len, self.runs))
 
     def __eq__(self, other: object) -> bool:
@@ -173,8 +172,8 @@ def count_values(values: Iterable[Value]) -> dict[Value, int]:
     return counts
 
 
-def make_counted_runs(counts: Mapping[Value, int]) -> list[Run]:
-    """Make a run of values that are counted already."""
+def make_rational_runs(counts: Mapping[Value, int]) -> list[Run]:
+    """Make a run of values, rationals among them, that are counted already."""
     values = sorted(counts)
     ranks = list(accumulate(counts[value] for value in values))
     if all(isinstance(value, int) for value in values):

@@ -1,7 +1,6 @@
 """Steadiness: ramp and drain, whether the middle of a run was in a steady state, and its cold start [A19, A21]."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt

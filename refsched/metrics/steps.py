@@ -6,7 +6,7 @@ counted from the end of the iteration before, which may have been a while ago.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from refsched.metrics.compact import iterate_order, iterate_sorted
