@@ -91,7 +91,8 @@ def decode_value(text: str, place: int, file: str, row: int | None = None) -> tu
     except json.JSONDecodeError as error:
         line = row if row is not None else error.lineno
         cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
-        what = "ends in the middle of a value" if cut else f"is not JSON ({error.msg}, column {error.colno})"
+        why = f"{error.msg.removesuffix(' at')} at column {error.colno}"
+        what = "ends in the middle of a value" if cut else f"is not JSON ({why})"
         raise InputError(what, file=file, row=line) from None
     except RecursionError:
         raise InputError("is nested too deeply", file=file, row=row) from None

@@ -40,7 +40,7 @@ def parse_line(line: bytes) -> Cells:
     except json.JSONDecodeError as error:
         if error.pos >= len(line.rstrip()) or error.msg.startswith("Unterminated"):
             raise InputError("ends in the middle of a record") from None
-        raise InputError(f"is not JSON: {error.msg} at place {error.colno}") from None
+        raise InputError(f"is not JSON: {error.msg.removesuffix(' at')} at place {error.colno}") from None
     except RecursionError:
         raise InputError("is nested too deeply") from None
     except InputError:

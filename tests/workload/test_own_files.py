@@ -11,6 +11,7 @@ from refsched.errors import InputError
 from refsched.model import Request
 from refsched.workload.formats import ReadOptions, read_workload
 from refsched.workload.formats.lines import LONGEST_LINE
+from refsched.workload.formats.syntax import parse_object
 from refsched.workload.offer import Offer
 from tests.workload.files import read, refuse, rows_of, write
 
@@ -251,3 +252,16 @@ def test_any_bytes_are_read_or_refused_in_one_line(tmp_path_factory: pytest.Temp
         assert len(str(error).splitlines()) == 1
     else:
         assert workload.offers
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"id": "a', "Unterminated string starting at place 8"),
+        ('{"id": "a\x01"}', "Invalid control character at place 10"),
+        ('{"id": }', "Expecting value at place 8"),
+    ],
+)
+def test_what_is_wrong_with_json_is_said_once_and_where(line: str, why: str) -> None:
+    with pytest.raises(InputError, match=f"is not one JSON object: {why}$"):
+        parse_object(line)

@@ -24,7 +24,7 @@ def parse_object(text: str) -> dict[str, object]:
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"is not one JSON object: {error.msg} at place {error.colno}") from None
+        raise InputError(f"is not one JSON object: {error.msg.removesuffix(' at')} at place {error.colno}") from None
     except RecursionError:
         raise InputError("is nested too deeply") from None
     except InputError:
